@@ -12,6 +12,7 @@ import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { readServedConfig } from "../model/checkpoint/served-config.ts";
 import { readAdapter } from "../model/lora/adapter-reader.ts";
+import { kernelsHere } from "../model/runtime-version.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
@@ -107,7 +108,8 @@ interface EmbeddedParts extends EngineParts {
 async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEngine> {
   const { folder, model, fleet, log } = parts;
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
-  log.info("loading the weights", { folder, dtype: weightType });
+  const { kernels } = await kernelsHere();
+  log.info("loading the weights", { folder, dtype: weightType, kernels });
   const engine = await createEmbeddedEngines({
     folder,
     engines: config.dataParallelSize,

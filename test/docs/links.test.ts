@@ -13,6 +13,7 @@ const TOP_FOLDERS = [
   "bench",
   "examples",
   "models",
+  "native",
   "bin",
   "deploy",
   "packaging",

@@ -80,6 +80,7 @@ A flag beats the variable, and the variable beats the file. Options that vLLM ha
 * For a list, repeat the flag, separate values in the variable with commas, or write a YAML list.
 * Numbers may have suffixes: 4k is 4000, 4Ki is 4096.
 * \`--no-NAME\` turns a switch off.
+* One setting is a variable only: \`FLYWHEEL_KERNELS=graph\` turns off the [native kernels](installation.md#native-kernels).
 
 ${groups.join("\n")}`;
 }

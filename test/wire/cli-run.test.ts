@@ -2,6 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { nativeModule, nativeModuleMissing } from "../../src/graph/native/native-module.ts";
 import { startFakeHub } from "../fakes/fake-hub.ts";
 import { fresh, MODEL, run, serve } from "./cli-process.ts";
 
@@ -73,6 +74,19 @@ describe("flywheel doctor on this machine", () => {
       expect(find(check), check).toMatchObject({ status: "ok", advice: null });
     }
     expect(existsSync(data)).toBe(false);
+  });
+
+  it("says whether the native kernels run, and why not", async () => {
+    const options = ["--data", fresh(), "--port", "0"];
+    const kernels = async (env: NodeJS.ProcessEnv) => (await doctor(options, env)).find("kernels");
+    const native = { status: "ok", detail: expect.stringMatching(/^native/), advice: null };
+    const graph = { status: "warning", detail: expect.stringContaining(nativeModuleMissing) };
+    expect(await kernels({})).toMatchObject(nativeModule === null ? graph : native);
+    expect(await kernels({ FLYWHEEL_KERNELS: "graph" })).toMatchObject({
+      status: "warning",
+      detail: expect.stringMatching(/FLYWHEEL_KERNELS is graph$/),
+      advice: expect.stringMatching(/^See docs/),
+    });
   });
 
   it("says what to change", async () => {

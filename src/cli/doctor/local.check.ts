@@ -8,7 +8,7 @@ import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
-import { runtimeVersion } from "../../model/runtime-version.ts";
+import { kernelsHere, runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
 import { PACKAGE_VERSION } from "../../system/version.ts";
 import { contextText, memoryText } from "../base-models/plan-lines.ts";
@@ -23,6 +23,7 @@ const PLATFORMS = ["linux/x64", "linux/arm64", "darwin/arm64", "win32/x64"];
 export async function* checkMachine(config: Config): AsyncGenerator<Finding> {
   yield checkNode();
   yield await checkRuntime();
+  yield await checkKernels();
   yield checkData(config.data);
   yield checkDisk("disk-data", config.data, "trained steps");
   yield checkDisk("disk-models", hubCacheFolder(environmentOf(config)), "downloaded models");
@@ -53,6 +54,13 @@ async function checkRuntime(): Promise<Finding> {
       "Install again; on Linux, use one with glibc, not musl.",
     );
   }
+}
+
+async function checkKernels(): Promise<Finding> {
+  const { kernels, reason } = await kernelsHere();
+  if (kernels === "native") return ok("kernels", "native: Flywheel's own operations run");
+  const seen = `graph: the model runs on ONNX Runtime's operations only, which is slower: ${reason.split("\n")[0]}`;
+  return warning("kernels", seen, "See docs/reference/installation.md#native-kernels.");
 }
 
 function checkData(data: string): Finding {
