@@ -78,8 +78,9 @@ function maskFeeds(
     for (let key = 0; key < size; key++) if (hidden(before + i, key)) mask[i * size + key] = Number.NEGATIVE_INFINITY;
   }
   if (positionsPerBlock === null) return { mask: floats(mask, [count, size]) };
-  if (hasKernels)
+  if (hasKernels) {
     return { mask: floats(mask, [count, size]), window: int64s(BigInt64Array.of(BigInt(window ?? 0)), [1]) };
+  }
 
   const blocks = Math.ceil(size / positionsPerBlock);
   const byBlock = new Float32Array(blocks * count * positionsPerBlock).fill(Number.NEGATIVE_INFINITY);
