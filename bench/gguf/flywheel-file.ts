@@ -19,7 +19,7 @@ export async function openInFlywheel(
 
   async function logits(tokens: readonly number[], start: number, rows: "last" | "all"): Promise<Float32Array> {
     const blocks = blocksFrom(0, start + tokens.length, POSITIONS_PER_BLOCK);
-    return (await runner.forward([chunk(tokens, start, blocks, { logits: rows })]))[0]!;
+    return (await runner.forward([chunk(tokens, start, blocks, { logits: rows })]))[0]!.slice();
   }
 
   return {

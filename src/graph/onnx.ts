@@ -51,17 +51,20 @@ interface Emission {
   held: ReadonlySet<Value | null>;
 }
 
-/** What packed nodes multiply with: all but their first input. */
+/** Inputs of a packed node that the native module holds: weights, scales and bias. The others are inputs of the runtime's node. */
+const isHeld = (place: number) => place >= 1 && place <= 3;
+
 function weightsOf(packed: PackedWeights): Set<Value | null> {
-  return new Set([...packed.keys()].flatMap(({ inputs }) => inputs.slice(1)));
+  return new Set([...packed.keys()].flatMap(({ inputs }) => inputs.filter((_, place) => isHeld(place))));
 }
 
 function graphProto(graph: Graph, name: string, to: Emission): ProtoWriter {
   const proto = new ProtoWriter();
   for (const node of graph.nodes) proto.message(1, nodeProto(node, to));
   proto.string(2, name);
-  for (const initializer of graph.initializers)
+  for (const initializer of graph.initializers) {
     if (!to.held.has(initializer.value)) proto.message(5, tensorProto(initializer, to));
+  }
   for (const value of graph.inputs) proto.message(11, valueInfo(value));
   for (const value of graph.outputs) proto.message(12, valueInfo(value));
   return proto;
@@ -70,7 +73,7 @@ function graphProto(graph: Graph, name: string, to: Emission): ProtoWriter {
 function nodeProto(node: Node, to: Emission): ProtoWriter {
   const proto = new ProtoWriter();
   const handle = to.packed.get(node);
-  const inputs = handle === undefined ? node.inputs : node.inputs.slice(0, 1);
+  const inputs = handle === undefined ? node.inputs : node.inputs.filter((_, place) => !isHeld(place));
   const attributes = handle === undefined ? node.attributes : { ...node.attributes, weights: handle };
   for (const input of inputs) proto.string(1, input?.name ?? "");
   for (const output of node.outputs) proto.string(2, output.name);

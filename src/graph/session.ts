@@ -4,6 +4,7 @@
 // process. Inputs are read in place, outputs are fresh arrays.
 
 import type { Graph } from "./graph.ts";
+import { fused } from "./native/fuse.ts";
 import { nativeModule } from "./native/native-module.ts";
 import { NativeSession } from "./native/native-session.ts";
 import { packWeights } from "./native/packed-weights.ts";
@@ -63,9 +64,10 @@ export class GraphSession {
 }
 
 async function nativeSession(graph: Graph, options: SessionOptions): Promise<BoundSession> {
-  const packed = packWeights(nativeModule!, graph);
+  const rewritten = fused(graph);
+  const packed = packWeights(nativeModule!, rewritten);
   const config = Object.entries(waitingOf(options)).map(([key, value]) => [`session.intra_op.${key}`, value] as const);
-  return NativeSession.create(emitOnnx(graph, packed), {
+  return NativeSession.create(emitOnnx(rewritten, packed), {
     threads: options.threads,
     config: Object.fromEntries(config),
     packed: [...packed.values()],

@@ -57,7 +57,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
         return add(at, y, lora.delta(at, index, site, input, rowsOf));
       },
       experts: layer.experts === null ? null : servedExperts(weights, layer.experts, config, index),
-      attention: (at, ...projections) => attention.attend(at, index, projections, last ? wanted : null),
+      attention: (at, heads) => attention.attend(at, index, heads, last ? wanted : null),
       onward: (at, x) => (last ? gather(at, x, wanted) : x),
     };
     x = decoderLayer(g, config, parts, x, rows);

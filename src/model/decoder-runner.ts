@@ -1,8 +1,9 @@
 // Runs steps of a checkpoint's decoder on ONNX Runtime: fills the graph's inputs (step-inputs.ts), runs it, and stores
 // the new keys and values (key-values.ts). A step with long chunks takes several runs.
 
+import type { Tensor } from "onnxruntime-node";
 import { joinRows } from "../graph/join-rows.ts";
-import { GraphSession, hasKernels } from "../graph/session.ts";
+import { floats, GraphSession, hasKernels } from "../graph/session.ts";
 import { GraphKeyValues } from "./attention/graph-key-values.ts";
 import { KernelKeyValues } from "./attention/kernel-key-values.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
@@ -61,6 +62,8 @@ export class DecoderRunner implements Runner {
   readonly #inputs: StepInputs;
   readonly #int4RowsDiffer: boolean;
   #session: GraphSession;
+  /** Of each run of a step. */
+  readonly #logits: Float32Array[] = [];
   /** Whether the graph has inputs for adapters. They cost a little in every step, so it gets them with the first adapter. */
   #takesAdapters: boolean;
 
@@ -115,8 +118,8 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const logits: Float32Array[][] = chunks.map(() => []);
-    for (const run of this.#keyValues.runsOf(chunks)) {
-      for (const [piece, rows] of await this.#run(run)) if (piece !== companion) logits[piece.of]!.push(rows);
+    for (const [index, run] of this.#keyValues.runsOf(chunks).entries()) {
+      for (const [piece, rows] of await this.#run(run, index)) if (piece !== companion) logits[piece.of]!.push(rows);
     }
     return logits.map(joinRows);
   }
@@ -133,11 +136,13 @@ export class DecoderRunner implements Runner {
     await this.#session.close();
   }
 
-  async #run(run: readonly Piece[]): Promise<[Piece, Float32Array][]> {
+  /** `index`: which run of the step it is. */
+  async #run(run: readonly Piece[], index: number): Promise<[Piece, Float32Array][]> {
     const pieces = this.#hasLoneRow(run) ? [companion, ...run] : run;
     const { feeds, outputs, into, remember } = this.#keyValues.prepare(pieces);
     Object.assign(feeds, this.#inputs.prepare(pieces, this.#takesAdapters));
-    const results = await this.#session.run(feeds, ["logits", ...outputs], into);
+    const logits = this.#logitsOf(index, feeds.wanted!.dims[0]!);
+    const results = await this.#session.run(feeds, ["logits", ...outputs], { ...into, logits });
     remember(results);
     const rows = results.logits!.data as Float32Array;
     let row = 0;
@@ -146,6 +151,14 @@ export class DecoderRunner implements Runner {
       row += wantedRows(piece);
       return [piece, rows.subarray(first * this.vocabSize, row * this.vocabSize)];
     });
+  }
+
+  /** Memory for the logits of a run. The same for every step, because fresh memory costs more than filling it. */
+  #logitsOf(run: number, rows: number): Tensor {
+    const size = rows * this.vocabSize;
+    const before = this.#logits[run];
+    if (before === undefined || before.length < size) this.#logits[run] = new Float32Array(size);
+    return floats(this.#logits[run]!.subarray(0, size), [rows, 1, this.vocabSize]);
   }
 
   /** Whether a row alone would get other bits than beside others. Then it gets a companion. */

@@ -17,21 +17,39 @@ export interface LayerNorms {
   attentionPost: Change;
   mlp: Change;
   mlpPost: Change;
-  /** x: [n, numHeads + numKvHeads, 1, headDim], queries before keys. */
-  queriesAndKeys: Change;
+  /** x: [n, numHeads + numKvHeads, 1, headDim], queries before keys; null = none. */
+  queriesAndKeys: Change | null;
+}
+
+/** cos, sin: [n, half of the rotated dimensions], one row per row of the hidden states. */
+export interface Rope {
+  cos: Value;
+  sin: Value;
+}
+
+/** Queries, keys and values of a layer before they are rotated. */
+export interface Heads {
+  /** [n, numHeads + 2 * numKvHeads, 1, headDim]: queries, keys, values. */
+  all: Value;
+  /** Queries and keys after their norm: [n, numHeads + numKvHeads, 1, headDim]; null = they have none. */
+  normed: Value | null;
+  /** null = no rotation. */
+  rope: Rope | null;
+  /** int64 [n, 1] = 0 .. n-1 */
+  rows: Value;
 }
 
 /** One layer, in values of the graph. */
 export interface LayerParts {
   norms: LayerNorms;
-  /** [n, half of the rotated dimensions] each: one row per row of the hidden states; null = no rotation. */
-  rope: { cos: Value; sin: Value } | null;
+  /** null = no rotation. */
+  rope: Rope | null;
   /** The stored maps of a site as one map. */
   linear(g: Graph, site: Site, x: Value): Value;
   /** In place of the MLP; null = an MLP. */
   experts: ExpertParts | null;
-  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> numHeads * headDim numbers for each row that goes on. */
-  attention(g: Graph, q: Value, k: Value, v: Value): Value;
+  /** Returns numHeads * headDim numbers for each row that goes on. */
+  attention(g: Graph, heads: Heads): Value;
   /** Picks the rows of x that go on after attention. */
   onward(g: Graph, x: Value): Value;
 }
@@ -42,8 +60,8 @@ export interface LayerParts {
  */
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): Value {
   const { norms } = parts;
-  const { q, k, v } = project(g, config, parts, norms.attention(g, x), rows);
-  const attended = parts.linear(g, "o", parts.attention(g, q, k, v));
+  const heads = project(g, config, parts, norms.attention(g, x), rows);
+  const attended = parts.linear(g, "o", parts.attention(g, heads));
   const middle = add(g, parts.onward(g, x), scaled(g, norms.attentionPost(g, attended), config.residualScale));
   const mixed = mlp(g, config, parts, norms.mlp(g, middle));
   return add(g, middle, scaled(g, norms.mlpPost(g, mixed), config.residualScale));
@@ -55,15 +73,24 @@ export function finishLogits(g: Graph, { logitScale, logitSoftcap }: ModelConfig
   return logitSoftcap === null ? logits : softcap(g, logits, logitSoftcap);
 }
 
-function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value) {
-  const { numHeads, numKvHeads, headDim } = config;
-  const heads = reshape(g, parts.linear(g, "qkv", x), ["n", numHeads + 2 * numKvHeads, 1, headDim]);
-  const [joined, v] = split(g, heads, 1, [numHeads + numKvHeads, numKvHeads]);
-  // Queries and keys lie side by side, so one norm and one rotation serve both.
-  const normed = parts.norms.queriesAndKeys(g, joined!);
-  const turned = parts.rope === null ? normed : rotary(g, normed, rows, parts.rope.cos, parts.rope.sin);
+/** Queries [n, numHeads, 1, headDim], rotated keys and values [n, numKvHeads, 1, headDim]. */
+export function turnedHeads(g: Graph, config: ModelConfig, { all, normed, rope, rows }: Heads): [Value, Value, Value] {
+  const { numHeads, numKvHeads } = config;
+  const [joined, v] = split(g, all, 1, [numHeads + numKvHeads, numKvHeads]);
+  const still = normed ?? joined!;
+  // Queries and keys lie side by side, so one rotation serves both.
+  const turned = rope === null ? still : rotary(g, still, rows, rope.cos, rope.sin);
   const [q, k] = split(g, turned, 1, [numHeads, numKvHeads]);
-  return { q: q!, k: k!, v: v! };
+  return [q!, k!, v!];
+}
+
+function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): Heads {
+  const { numHeads, numKvHeads, headDim } = config;
+  const all = reshape(g, parts.linear(g, "qkv", x), ["n", numHeads + 2 * numKvHeads, 1, headDim]);
+  const { queriesAndKeys } = parts.norms;
+  const normed =
+    queriesAndKeys === null ? null : queriesAndKeys(g, split(g, all, 1, [numHeads + numKvHeads, numKvHeads])[0]!);
+  return { all, normed, rope: parts.rope, rows };
 }
 
 const MLPS = { gated: gatedMlp, plain: plainMlp };

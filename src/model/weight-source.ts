@@ -15,7 +15,7 @@ import { type Digits, probeDigitSteps } from "./linear/int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear/linear.ts";
 import { type MatrixRows, rowsOfTensors, rowsOfTransposed } from "./linear/matrix-rows.ts";
 import type { MlpSite } from "./mlp.ts";
-import { headNorm, widthNorm } from "./qk-norm.ts";
+import { headNorm, type QkNorm, widthNorm } from "./qk-norm.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
@@ -53,7 +53,7 @@ export class WeightSource {
       attentionPost: this.#norm(norms.attentionPost),
       mlp: this.#norm(norms.mlp),
       mlpPost: this.#norm(norms.mlpPost),
-      queriesAndKeys: qNorm === null || kNorm === null ? unchanged : this.#qkNorm(qNorm, kNorm),
+      queriesAndKeys: qNorm === null || kNorm === null ? null : this.#qkNorm(qNorm, kNorm),
     };
   }
 
@@ -67,7 +67,7 @@ export class WeightSource {
     return (g, x) => layerNorm(g, x, weight, bias, normEps);
   }
 
-  #qkNorm(q: TensorSpec, k: TensorSpec): LayerNorms["queriesAndKeys"] {
+  #qkNorm(q: TensorSpec, k: TensorSpec): QkNorm {
     const { config } = this.#checkpoint;
     const make = config.qkNorm === "width" ? widthNorm : headNorm;
     return make(this.#g, config, { name: `${q.name}+${k.name}`, q: this.#normWeights(q), k: this.#normWeights(k) });

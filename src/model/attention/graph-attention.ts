@@ -5,6 +5,7 @@
 import type { Graph, Value } from "../../graph/graph.ts";
 import { choose, concat, gather, slice } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
+import { turnedHeads } from "../decoder.ts";
 import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./inputs.ts";
 import { pagedAttention } from "./paged-attention.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
@@ -17,7 +18,8 @@ export function graphAttention(g: Graph, config: ModelConfig, positionsPerBlock:
   const newValues: Value[] = [];
   const newBlocks: Value[][] = [];
   return {
-    attend(at, layer, projections, wanted) {
+    attend(at, layer, heads, wanted) {
+      const projections = turnedHeads(at, config, heads);
       const cache = {
         ...cacheInputs(g, config, positionsPerBlock, layer),
         ...masks.get(config.layers[layer]!.window)!,

@@ -29,9 +29,11 @@ export function kernelAttention(g: Graph, config: ModelConfig, positionsPerBlock
   const blocks = g.input("blocks", ["blocks"], "int64");
   const shared = attentionAttributes(config, positionsPerBlock);
   return {
-    attend(at, layer, [q, k, v], wanted) {
+    attend(at, layer, { all, normed, rope }, wanted) {
       const cache = g.input(`cache.${layer}`, ["places", blockElements(config, positionsPerBlock)]);
-      const operands = [q, k, v, cache, spans, blocks, ...(wanted === null ? [] : [wanted])];
+      // It reads queries, keys and values where the map left them, and rotates them itself.
+      const turn = [rope?.cos ?? null, rope?.sin ?? null];
+      const operands = [normed ?? all, all, ...turn, cache, spans, blocks, ...(wanted === null ? [] : [wanted])];
       const shape = [wanted === null ? "n" : "m", 1, config.numHeads * config.headDim];
       const attributes = { ...shared, window: config.layers[layer]!.window ?? 0 };
       return at.add("PagedAttention", operands, [{ shape }], attributes, FLYWHEEL)[0]!;

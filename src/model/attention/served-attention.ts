@@ -2,13 +2,11 @@
 // operation of the native module where that runs (kernel-attention.ts).
 
 import type { Graph, Value } from "../../graph/graph.ts";
-
-/** Queries [n, numHeads, 1, headDim]; keys and values [n, kvHeads, 1, headDim]. */
-export type Projections = readonly [q: Value, k: Value, v: Value];
+import type { Heads } from "../decoder.ts";
 
 export interface ServedAttention {
   /** Layers come in order. Returns [m, 1, numHeads * headDim] for these rows (int64 [m]), or for all if `wanted` is null. */
-  attend(at: Graph, layer: number, projections: Projections, wanted: Value | null): Value;
+  attend(at: Graph, layer: number, heads: Heads, wanted: Value | null): Value;
   /** Declares what the graph returns for the cache, once all layers are there. */
   finish(): void;
 }

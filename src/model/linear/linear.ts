@@ -37,12 +37,7 @@ export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightT
 function nativeInt8(g: Graph, x: Value, { name, weight }: LinearWeights, bias: Value | null): Value {
   const { out, inputs } = weight;
   const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
-  const operands = [
-    x,
-    g.initializer(name, [inputs, out], values),
-    g.initializer(`${name}.scale`, [out], scales),
-    ...(bias === null ? [] : [bias]),
-  ];
+  const operands = [x, g.initializer(name, [inputs, out], values), g.initializer(`${name}.scale`, [out], scales), bias];
   return g.add("Int8Linear", operands, [{ shape: x.shape.with(-1, out) }], {}, FLYWHEEL)[0]!;
 }
 

@@ -13,7 +13,7 @@ import { add, concat, reshape, split } from "../../../graph/ops.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 import { type LinearName, type Site, sitesOf } from "../../../model/checkpoint/sites.ts";
-import { decoderLayer } from "../../../model/decoder.ts";
+import { decoderLayer, type Heads, turnedHeads } from "../../../model/decoder.ts";
 import { rotaryWidth } from "../../../model/rotary-table.ts";
 import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 import {
@@ -159,8 +159,9 @@ function traceLayer(
     for (const [i, maps] of siteGroups(config, layer, site).entries()) values.set(`kept.${groupName(maps)}`, parts[i]!);
     return parts.length === 1 ? parts[0]! : concat(at, parts, 1);
   };
-  const attention = (at: Graph, q: Value, k: Value, v: Value) => {
-    const flat = (heads: Value) => reshape(at, heads, ["n", (heads.shape[1] as number) * config.headDim]);
+  const attention = (at: Graph, heads: Heads) => {
+    const flat = (x: Value) => reshape(at, x, ["n", (x.shape[1] as number) * config.headDim]);
+    const [q, k, v] = turnedHeads(at, config, heads);
     values.set("q", flat(q)).set("k", flat(k)).set("v", flat(v));
     return attended;
   };

@@ -1,0 +1,159 @@
+// Rewrites a graph for the native module: operations that it has too become its own, and those around an int8 map become
+// part of the map, so that a row passes through them while it is in the processor's cache. A fused map gives the same bits
+// as its parts, so a graph may fuse them or, where a value is needed elsewhere too, not.
+
+import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph.ts";
+
+/** What an int8 map does to its input first: Int8Input in native/kernels.h. */
+const INPUT = { plain: 0, rmsNorm: 1, gatedSilu: 2, gatedGelu: 3 };
+
+/** Places of an Int8Linear's inputs. The first of them are those of linear.ts. */
+const NORM_WEIGHT = 4;
+const RESIDUAL = 5;
+
+/** A new graph with the same inputs, outputs and initializers. */
+export function fused(graph: Graph): Graph {
+  return rewritten(graph, countUses(graph, new Map()));
+}
+
+function rewritten(graph: Graph, uses: ReadonlyMap<Value, number>): Graph {
+  const result = new Graph();
+  result.inputs.push(...graph.inputs);
+  result.outputs.push(...graph.outputs);
+  result.initializers.push(...graph.initializers);
+  result.nodes.push(...new Rewriter(uses).all(graph.nodes));
+  return result;
+}
+
+class Rewriter {
+  readonly #uses: ReadonlyMap<Value, number>;
+  /** Nodes so far, in order. Those that became part of another are taken out again. */
+  readonly #nodes = new Set<Node>();
+  readonly #makers = new Map<Value, Node>();
+
+  constructor(uses: ReadonlyMap<Value, number>) {
+    this.#uses = uses;
+  }
+
+  all(nodes: readonly Node[]): Node[] {
+    for (const node of nodes) {
+      const next = this.#folded(this.#translated(node));
+      this.#nodes.add(next);
+      for (const output of next.outputs) this.#makers.set(output, next);
+    }
+    return [...this.#nodes];
+  }
+
+  /** The node as one of the native module, if it has it. */
+  #translated(node: Node): Node {
+    const { op, inputs, outputs, attributes } = node;
+    if (op === "SimplifiedLayerNormalization" && outputs.length === 1) {
+      return own("RmsNorm", inputs, outputs, { epsilon: attributes.epsilon! });
+    }
+    if (op === "RotaryEmbedding") {
+      const [x, , cos, sin] = inputs;
+      return own("Rotate", [x!, cos!, sin!], outputs, {});
+    }
+    if (op === "Mul") return this.#gated(node) ?? node;
+    const branches = Object.entries(attributes).filter(([, value]) => value instanceof Graph);
+    if (branches.length === 0) return node;
+    const rewrittenBranches = branches.map(([name, branch]) => [name, rewritten(branch as Graph, this.#uses)]);
+    return { ...node, attributes: { ...attributes, ...Object.fromEntries(rewrittenBranches) } };
+  }
+
+  /** activation(gate) * up */
+  #gated({ inputs: [activated, up], outputs }: Node): Node | null {
+    const maker = this.#partOf(activated!);
+    const activation = maker === null ? null : activationOf(maker);
+    if (activation === null || !sameShape(activated!, up!)) return null;
+    this.#nodes.delete(maker!);
+    return own("Gated", [maker!.inputs[0]!, up!], outputs, { activation });
+  }
+
+  /** The node with those before it that it takes in. */
+  #folded(node: Node): Node {
+    if (isInt8(node)) return this.#withInput(node);
+    if (node.op === "Add" && node.domain === "") return this.#withResidual(node);
+    return node;
+  }
+
+  #withInput(map: Node): Node {
+    const maker = this.#partOf(map.inputs[0]!);
+    if (maker?.domain !== FLYWHEEL) return map;
+    if (maker.op === "RmsNorm") {
+      const [x, weight] = maker.inputs;
+      this.#nodes.delete(maker);
+      const attributes = { ...map.attributes, input: INPUT.rmsNorm, epsilon: maker.attributes.epsilon! };
+      return { ...map, inputs: place(map.inputs.with(0, x!), NORM_WEIGHT, weight!), attributes };
+    }
+    const halves = maker.op === "Gated" ? this.#halves(maker.inputs) : null;
+    if (halves === null) return map;
+    this.#nodes.delete(maker);
+    this.#nodes.delete(halves);
+    const input = maker.attributes.activation === 0 ? INPUT.gatedSilu : INPUT.gatedGelu;
+    return { ...map, inputs: map.inputs.with(0, halves.inputs[0]!), attributes: { ...map.attributes, input } };
+  }
+
+  /** The node that split one value into these two halves of its last dimension, if nothing else uses them. */
+  #halves([gate, up]: Node["inputs"]): Node | null {
+    const split = this.#partOf(gate!);
+    if (split?.op !== "Split" || split !== this.#partOf(up!) || !sameShape(gate!, up!)) return null;
+    const [first, second] = split.outputs;
+    const last = split.inputs[0]!.shape.length - 1;
+    return first === gate && second === up && split.attributes.axis === last ? split : null;
+  }
+
+  #withResidual(sum: Node): Node {
+    for (const [i, term] of sum.inputs.entries()) {
+      const map = this.#partOf(term!);
+      const other = sum.inputs[1 - i]!;
+      if (map === null || !isInt8(map) || map.inputs[RESIDUAL] || !sameShape(term!, other)) continue;
+      this.#nodes.delete(map);
+      return { ...map, inputs: place(map.inputs, RESIDUAL, other), outputs: sum.outputs };
+    }
+    return sum;
+  }
+
+  /** The node in this graph that made a value which only one other node uses. */
+  #partOf(value: Value): Node | null {
+    return this.#uses.get(value) === 1 ? (this.#makers.get(value) ?? null) : null;
+  }
+}
+
+function isInt8({ op, domain }: Node): boolean {
+  return op === "Int8Linear" && domain === FLYWHEEL;
+}
+
+function own(
+  op: string,
+  inputs: Node["inputs"],
+  outputs: Node["outputs"],
+  attributes: Record<string, Attribute>,
+): Node {
+  return { op, domain: FLYWHEEL, inputs, outputs, attributes };
+}
+
+/** 0 = silu, 1 = gelu; null = another operation. */
+function activationOf({ op, attributes }: Node): number | null {
+  if (op === "QuickGelu" && (attributes.alpha as { float: number }).float === 1) return 0;
+  return op === "Gelu" && attributes.approximate === "tanh" ? 1 : null;
+}
+
+function place(inputs: Node["inputs"], at: number, value: Value): Node["inputs"] {
+  return Array.from({ length: Math.max(inputs.length, at + 1) }, (_, i) => (i === at ? value : (inputs[i] ?? null)));
+}
+
+function sameShape(a: Value, b: Value): boolean {
+  return a.shape.join() === b.shape.join();
+}
+
+/** How often values are used, as inputs of nodes and as outputs of graphs. */
+function countUses(graph: Graph, uses: Map<Value, number>): Map<Value, number> {
+  const use = (value: Value | null) => value !== null && uses.set(value, (uses.get(value) ?? 0) + 1);
+  graph.outputs.forEach(use);
+  for (const { inputs, attributes } of graph.nodes) {
+    inputs.forEach(use);
+    for (const value of Object.values(attributes)) if (value instanceof Graph) countUses(value, uses);
+  }
+  return uses;
+}
