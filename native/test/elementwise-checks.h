@@ -40,8 +40,19 @@ static double norm_error(const float *x, const float *weight, size_t n, double e
   return worst;
 }
 
+// Of the bits of numbers, to compare processors.
+static uint32_t hash_bits(uint32_t hash, const float *x, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, x + i, sizeof bits);
+    hash = (hash ^ bits) * 16777619u;
+  }
+  return hash;
+}
+
 static bool check_accuracy(void) {
   double norm = 0, silu = 0, gelu = 0;
+  uint32_t hash = 0;
   for (size_t n = 1; n < 6000; n += n < 70 ? 1 : 577) {
     float *x = malloc(4 * n * sizeof *x), *weight = x + n, *y = x + 2 * n;
     for (int turn = 0; turn < 12; turn++) {
@@ -49,16 +60,19 @@ static bool check_accuracy(void) {
       for (size_t i = 0; i < n; i++) x[i] = random_number() * size, weight[i] = random_number() * 3;
       rms_norm_row(x, weight, n, 1e-5f, y);
       norm = fmax(norm, norm_error(x, weight, n, 1e-5f, y));
+      hash = hash_bits(hash, y, n);
       gated_row(x, weight, n, SILU, y);
       silu = fmax(silu, gated_error(x, weight, n, SILU, y));
+      hash = hash_bits(hash, y, n);
       gated_row(x, weight, n, GELU_TANH, y);
       gelu = fmax(gelu, gated_error(x, weight, n, GELU_TANH, y));
+      hash = hash_bits(hash, y, n);
     }
     free(x);
   }
   bool ok = norm <= 1 && silu <= 1 && gelu <= 1;
-  printf("%s elementwise accuracy: %.2f %.2f %.2f of the bounds (norm, silu, gelu)\n", ok ? "OK" : "FAILED", norm, silu,
-         gelu);
+  printf("%s elementwise accuracy: %.2f %.2f %.2f of the bounds (norm, silu, gelu), bits %08x\n", ok ? "OK" : "FAILED",
+         norm, silu, gelu, hash);
   return ok;
 }
 

@@ -1,7 +1,7 @@
 // Checks the int8 linear map's paths against plain C, bit by bit, and times them. A program of its own:
 //   gcc -O3 -std=gnu11 -ffp-contract=off -pthread -Inative native/test/int8-linear-test.c native/int8-*.c
 //     native/elementwise*.c -lm
-//   int8-linear-test [all]                              prints OK for each path of this processor
+//   int8-linear-test [all | path]                       prints OK for each path of this processor
 //   int8-linear-test time [path] [threads] [MiB of weights] [input]   prints products per second
 #include <math.h>
 #include <stdio.h>
@@ -276,9 +276,11 @@ int main(int count, char **arguments) {
     time_paths(count - 2, arguments + 2);
     return 0;
   }
+  const char *only = count > 1 && strcmp(arguments[1], "all") != 0 ? arguments[1] : NULL;
   bool ok = check_elementwise() && check_error();
   for (const Int8Path *const *path = int8_paths(); *path != NULL; path++)
-    ok = check_path(*path, 3e6f, 1000) && check_path(*path, 3e8f, 60) && ok;
-  ok = check_path(NULL, 3e7f, 100) && ok;
+    if (only == NULL || strcmp((*path)->name, only) == 0)
+      ok = check_path(*path, 3e6f, 1000) && check_path(*path, 3e8f, 60) && ok;
+  if (only == NULL) ok = check_path(NULL, 3e7f, 100) && ok;
   return ok ? 0 : 1;
 }
