@@ -106,10 +106,9 @@ static void pause_briefly(size_t turn) {
 
 // Digits of rows first .. end - 1, together with the threads that need them too.
 static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, float *room) {
-  size_t step = job->plan.piece_rows, pieces = ceil_div(end - first, step), piece;
+  size_t rows = end - first, pieces = ceil_div(rows, job->plan.piece_rows), piece;
   while ((piece = atomic_fetch_add_explicit(&progress->begun, 1, memory_order_relaxed)) < pieces) {
-    size_t row = first + piece * step;
-    make_digits(job, row, at_most(row + step, end), room);
+    make_digits(job, first + piece * rows / pieces, first + (piece + 1) * rows / pieces, room);
     atomic_fetch_add_explicit(&progress->done, 1, memory_order_release);
   }
   for (size_t turn = 0; atomic_load_explicit(&progress->done, memory_order_acquire) < pieces; turn++)

@@ -8,7 +8,7 @@
 typedef struct {
   size_t row_blocks, block_units;  // what is cut: row blocks, and output blocks in units of path->width
   size_t row_tasks, block_tasks;
-  size_t piece_rows;               // rows whose digits one thread makes at once
+  size_t piece_rows;               // most rows whose digits one thread makes at once
   bool shared;                     // by threads; otherwise one does all
 } Plan;
 
