@@ -1,5 +1,5 @@
-// What the graph does to rows between its linear maps. Every number of a result depends on its own row alone, and the bits
-// are the same on all processors.
+// What the graph does to rows between its linear maps. Every number of a result depends on its own row alone, and the
+// bits are the same on all processors.
 #ifndef FLYWHEEL_ELEMENTWISE_H
 #define FLYWHEEL_ELEMENTWISE_H
 
@@ -18,6 +18,7 @@ void gated_row(const float *gate, const float *up, size_t n, Activation activati
 // --- elementwise.c: many rows, [rows][n] ---
 
 void rms_norm(const float *x, const float *weight, size_t rows, size_t n, float epsilon, float *y, const Crew *crew);
-void gated(const float *gate, const float *up, size_t rows, size_t n, Activation activation, float *y, const Crew *crew);
+void gated(const float *gate, const float *up, size_t rows, size_t n, Activation activation, float *y,
+           const Crew *crew);
 
 #endif

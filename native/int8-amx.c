@@ -72,9 +72,9 @@ static inline void finish(const Job *job, const Pending *pending, size_t from, s
   }
 }
 
-// Adds up one or two output blocks in tile registers 0 .. 3, and finishes what is pending meanwhile: the tiles are slow,
-// and the processor does both at once if they come mixed. `ahead`: bytes to weights that this thread reads later, to
-// fetch them into the cache; 0 = none.
+// Adds up one or two output blocks in tile registers 0 .. 3, and finishes what is pending meanwhile: the tiles are
+// slow, and the processor does both at once if they come mixed. `ahead`: bytes to weights that this thread reads later,
+// to fetch them into the cache; 0 = none.
 static inline __attribute__((always_inline)) void multiply(const Job *job, const uint8_t *digits, const int8_t *tile,
                                                            size_t ahead, const int width, const Pending *pending) {
   size_t chunks = job->weights->chunks, second = chunks * TILE, digit_bytes = job->digits->height * CHUNK, row = 0;

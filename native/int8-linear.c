@@ -1,5 +1,5 @@
-// The int8 linear map: chooses the product for the processor and the number of rows, and does the tasks that int8-plan.c
-// cuts it into. All sums are exact integers and one thread finishes each output, so no choice changes bits.
+// The int8 linear map: chooses the product for the processor and the number of rows, and does the tasks that
+// int8-plan.c cuts it into. All sums are exact integers and one thread finishes each output, so no choice changes bits.
 
 #include <sched.h>
 #include <stdatomic.h>

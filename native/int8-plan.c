@@ -42,7 +42,8 @@ static void cut(Plan *plan, const Costs *costs, size_t least, size_t wanted, siz
   }
 }
 
-Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits, size_t threads) {
+Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits,
+               size_t threads) {
   size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * weights->chunks * TILE;
   Plan plan = {
       .row_blocks = ceil_div(digits->rows, digits->height),

@@ -38,8 +38,8 @@ typedef struct {
   float epsilon;
 } Int8Prologue;
 
-// x: [rows][inputs], or [rows][2 * inputs] if gated. residual: [rows][outputs] or NULL, added last: y = (product + bias) +
-// residual, rounded in between. y: [rows][outputs], may be residual. False = out of memory.
+// x: [rows][inputs], or [rows][2 * inputs] if gated. residual: [rows][outputs] or NULL, added last:
+// y = (product + bias) + residual, rounded in between. y: [rows][outputs], may be residual. False = out of memory.
 bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
                  const float *residual, float *y, const Crew *crew);
 
