@@ -33,6 +33,14 @@ const STORE_TESTS = [
   "test/s3/training.test.ts",
 ];
 
+/** Tests of the model and of its gradients, for which it matters what computes them. */
+const KERNEL_TESTS = [
+  "src/graph/*.test.ts",
+  "src/model/*.test.ts",
+  "src/model/{attention,linear}/*.test.ts",
+  "test/reference/{fixtures,batch-invariance,trainer}.test.ts",
+];
+
 export default defineConfig({
   test: {
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
@@ -71,6 +79,11 @@ export default defineConfig({
           include: ENGINE_TESTS.map((name) => `test/wire/${name}.test.ts`),
           env: { FLYWHEEL_TEST_ENGINE: "remote" },
         },
+      },
+      {
+        // Once more without the native module (native/), as on macOS, Windows and older processors.
+        extends: true,
+        test: { name: "graph", include: KERNEL_TESTS, env: { FLYWHEEL_KERNELS: "graph" } },
       },
     ],
   },
