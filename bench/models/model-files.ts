@@ -20,10 +20,10 @@ export class ModelFiles {
   readonly #folder: string;
 
   /** `model` is a checkpoint folder, or null for random weights of this size. */
-  constructor(model: string | null, size: Size) {
+  constructor(model: string | null, size: Size, positions?: number) {
     this.#folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
     const random = join(this.#folder, "checkpoint");
-    if (model === null) writeRandomCheckpoint(random, shapes[size]);
+    if (model === null) writeRandomCheckpoint(random, shapes[size], positions);
     this.checkpoint = openCheckpoint(model === null ? random : resolve(model));
   }
 

@@ -28,7 +28,7 @@ export type Size = keyof typeof shapes;
 export const sizes = Object.keys(shapes) as readonly Size[];
 
 /** Writes config.json and model.safetensors (float32, Llama layout) into `folder`. */
-export function writeRandomCheckpoint(folder: string, shape: Shape): void {
+export function writeRandomCheckpoint(folder: string, shape: Shape, positions = 4096): void {
   const config = {
     architectures: ["LlamaForCausalLM"],
     model_type: "llama",
@@ -41,7 +41,7 @@ export function writeRandomCheckpoint(folder: string, shape: Shape): void {
     head_dim: shape.hidden / shape.heads,
     rms_norm_eps: 1e-5,
     rope_theta: 10_000,
-    max_position_embeddings: 4096,
+    max_position_embeddings: positions,
     hidden_act: "silu",
     tie_word_embeddings: false,
     bos_token_id: 1,

@@ -94,7 +94,7 @@ function ratioSection(results: BenchResults, cells: readonly Cell[]): string[] {
   ];
 }
 
-/** The runtime's integer products alone beside whole steps of llama.cpp. They show how much room the runtime leaves. */
+/** The runtime's integer products alone beside whole steps of llama.cpp. */
 function productsSection(results: BenchResults, cells: readonly Cell[]): string[] {
   if (results.int8Products.size === 0) return [];
   const shares = cells.map((cell) => {
@@ -103,13 +103,13 @@ function productsSection(results: BenchResults, cells: readonly Cell[]): string[
     return products === null || theirs === null ? "–" : (products / theirs).toFixed(2);
   });
   const text =
-    "The linear maps of our int8 steps alone, without attention, norms and sampling. Where the ratio is below 1, or little " +
-    "above it, no whole step on this runtime can match llama.cpp.";
+    "The linear maps of our int8 steps alone, as integer products of ONNX Runtime, without attention, norms and sampling. " +
+    "The native module has its own products, so a whole step can be faster.";
   const rows = [
     ["products alone, tokens per second", ...cells.map((cell) => number(productsSpeed(results, cell, "seconds")))],
     ["divided by llama.cpp's whole steps", ...shares],
   ];
-  return ["## Room that the runtime's integer products leave", text, table(["", ...cells.map(mixedColumnName)], rows)];
+  return ["## Beside the runtime's integer products", text, table(["", ...cells.map(mixedColumnName)], rows)];
 }
 
 function memoryTable({ entrants }: BenchResults): string {
