@@ -7,7 +7,7 @@
 
 static const OperationKind *const kinds[] = {&int8_linear_operation, &rms_norm_operation, &gated_operation,
                                              &paged_attention_operation, &plain_attention_operation,
-                                             &rotate_operation};
+                                             &rotate_operation, &lora_narrow_operation, &lora_widen_operation};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 // `base` comes first: the runtime hands its address back.

@@ -16,7 +16,7 @@ typedef struct {
 } OperationKind;
 
 extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
-    plain_attention_operation, rotate_operation;
+    plain_attention_operation, rotate_operation, lora_narrow_operation, lora_widen_operation;
 
 typedef struct {
   void *data;  // NULL = absent

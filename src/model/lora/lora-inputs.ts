@@ -8,8 +8,9 @@
 // `rank` is the same power of two for all slots. So a row's sum splits at the same places whatever its slot is, and the
 // result does not depend on who else is in the batch.
 
-import type { Dim, Graph, Value } from "../../graph/graph.ts";
+import { type Dim, FLYWHEEL, type Graph, type Value } from "../../graph/graph.ts";
 import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../../graph/ops.ts";
+import { hasKernels } from "../../graph/session.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { type Site, sitesOf } from "../checkpoint/sites.ts";
@@ -40,23 +41,48 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   return {
     delta(at, layer, site, x, rowsOf) {
       const { a, b, mask } = factors[layer]![site];
-      const added = matmul(at, mul(at, narrowed(at, x, a), rowsOf(mask)), b);
+      const added = widened(at, narrowed(at, x, a, rowsOf(mask)), b);
       return reshape(at, added, x.shape.with(2, b.shape[1]!));
     },
   };
 }
 
 /**
- * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. The runtime does not pack a matrix that is an input, and splits long sums
+ * (x · A) * mask, x: [n, in] or [n, 1, in] -> [n, columns]; mask: [n, columns], or null = 1. The native module reads only columns
+ * with a mask other than 0.
+ */
+export function narrowed(g: Graph, x: Value, a: Value, mask: Value | null = null): Value {
+  if (!hasKernels) return mask === null ? inPieces(g, x, a) : mul(g, inPieces(g, x, a), mask);
+  const shape = [x.shape[0]!, a.shape[1]!];
+  const [y] = g.add("LoraNarrow", mask === null ? [x, a] : [x, a, mask], [{ shape }], {}, FLYWHEEL);
+  if (mask === null) defineProduct(g, y!, x, a);
+  return y!;
+}
+
+/** t · B, [n, columns] -> [n, out]. The native module reads only columns where t is not 0. */
+export function widened(g: Graph, t: Value, b: Value): Value {
+  if (!hasKernels) return matmul(g, t, b);
+  const [y] = g.add("LoraWiden", [t, b], [{ shape: [t.shape[0]!, b.shape[1]!] }], {}, FLYWHEEL);
+  defineProduct(g, y!, t, b);
+  return y!;
+}
+
+/** The gradient of y = a · b. */
+function defineProduct(g: Graph, y: Value, a: Value, b: Value): void {
+  g.defineGradient(y, [a, b], (at, dy) => [matmulTransposed(at, dy, b), transposedMatmul(at, a, dy)]);
+}
+
+/**
+ * x · A in operations of the runtime. The runtime does not pack a matrix that is an input, and splits long sums
  * of such products at places that depend on rows, columns and threads. So the inputs come in pieces too short to be split,
  * and their sums are added in order.
  */
-export function narrowed(g: Graph, x: Value, a: Value): Value {
+function inPieces(g: Graph, x: Value, a: Value): Value {
   const [inputs, columns] = a.shape as readonly [number, Dim];
   const piece = pieceOf(inputs);
   const pieces = reshape(g, x, [x.shape[0]!, inputs / piece, piece]);
   const y = reduceSum(g, piecesMatmul(g, pieces, reshape(g, a, [inputs / piece, piece, columns])), 0);
-  g.defineGradient(y, [x, a], (at, dy) => [matmulTransposed(at, dy, a), transposedMatmul(at, x, dy)]);
+  defineProduct(g, y, x, a);
   return y;
 }
 

@@ -4,12 +4,12 @@
 // layout.
 
 import type { Graph, Value } from "../../../graph/graph.ts";
-import { matmul, mul, split } from "../../../graph/ops.ts";
+import { mul, split } from "../../../graph/ops.ts";
 import { linearShape } from "../../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 import type { LinearName, Site } from "../../../model/checkpoint/sites.ts";
 import { eachPair, type LoraAdapter } from "../../../model/lora/lora-adapter.ts";
-import { narrowed, paddedRank, siteShape } from "../../../model/lora/lora-inputs.ts";
+import { narrowed, paddedRank, siteShape, widened } from "../../../model/lora/lora-inputs.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
 /** Maps of a site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
@@ -78,7 +78,7 @@ export function siteDeltas(
   const narrow = mul(g, narrowed(g, x, a), scale);
   const columns = b.map(({ shape }) => shape[0] as number);
   const parts = b.length === 1 ? [narrow] : split(g, narrow, 1, columns);
-  return { narrow, deltas: parts.map((part, i) => matmul(g, part, b[i]!)) };
+  return { narrow, deltas: parts.map((part, i) => widened(g, part, b[i]!)) };
 }
 
 /** Matrices to feed for these parameters; zeros for maps without any. */
