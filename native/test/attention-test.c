@@ -1,84 +1,20 @@
 // Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`:
 // how long one layer takes. Build: gcc FLAGS -I. attention*.c rotary*.c test/attention-test.c -lpthread -lm
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "crew.h"
+#include "random.h"
 #include "rotary.h"
-
-// --- Threads ---
-
-typedef struct {
-  size_t threads, count, next, done, generation;
-  void (*task)(void *, size_t);
-  void *data;
-  bool end;
-  pthread_t ids[64];
-} Pool;
-
-static void pool_work(Pool *pool) {
-  for (size_t i; (i = __atomic_fetch_add(&pool->next, 1, __ATOMIC_ACQ_REL)) < pool->count;) pool->task(pool->data, i);
-  __atomic_add_fetch(&pool->done, 1, __ATOMIC_ACQ_REL);
-}
-
-static void *pool_thread(void *data) {
-  Pool *pool = data;
-  for (size_t seen = 0;; seen++) {
-    for (size_t spins = 0; __atomic_load_n(&pool->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
-      if (spins > 2000) sched_yield();
-    }
-    if (pool->end) return NULL;
-    pool_work(pool);
-  }
-}
-
-static void pool_run(void *data, size_t count, void (*task)(void *, size_t), void *task_data) {
-  Pool *pool = data;
-  pool->count = count;
-  pool->next = 0;
-  pool->done = 0;
-  pool->task = task;
-  pool->data = task_data;
-  __atomic_add_fetch(&pool->generation, 1, __ATOMIC_ACQ_REL);
-  pool_work(pool);
-  while (__atomic_load_n(&pool->done, __ATOMIC_ACQUIRE) < pool->threads) sched_yield();
-}
-
-static Crew crew_start(Pool *pool, size_t threads) {
-  memset(pool, 0, sizeof(Pool));
-  pool->threads = threads;
-  for (size_t i = 1; i < threads; i++) {
-    if (pthread_create(pool->ids + i, NULL, pool_thread, pool)) exit(2);
-  }
-  return (Crew){.threads = threads, .run = pool_run, .pool = pool};
-}
-
-static void crew_end(Crew crew) {
-  Pool *pool = crew.pool;
-  pool->end = true;
-  __atomic_add_fetch(&pool->generation, 1, __ATOMIC_ACQ_REL);
-  for (size_t i = 1; i < pool->threads; i++) pthread_join(pool->ids[i], NULL);
-}
 
 // --- Data ---
 
-static uint64_t random_state = 1;
-static uint32_t random_bits(void) {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(random_state >> 33);
-}
-static float random_float(void) {
-  float sum = 0;
-  for (int i = 0; i < 4; i++) sum += (float)random_bits() / 2147483648.f - 0.5f;
-  return sum * 1.7f;
-}
 static float *random_floats(size_t count) {
   float *floats = malloc((count + 1) * sizeof(float));
-  for (size_t i = 0; i < count; i++) floats[i] = random_float();
+  for (size_t i = 0; i < count; i++) floats[i] = 1.7f * random_number();
   return floats;
 }
 
@@ -382,7 +318,7 @@ static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
                        .cos = cos, .sin = sin, .turned = 64};
   float *out = malloc(rows * 512 * sizeof(float));
   Cache cache = cache_new(&shape, sequences * blocks);
-  for (size_t i = 0; i < sequences * blocks * attention_block_floats(&shape); i++) cache.floats[i] = random_float();
+  for (size_t i = 0; i < sequences * blocks * attention_block_floats(&shape); i++) cache.floats[i] = 1.7f * random_number();
   Span *spans = malloc(sequences * sizeof(Span));
   for (size_t s = 0; s < sequences; s++) {
     spans[s] = (Span){(int64_t)(s * count), (int64_t)count, (int64_t)past, cache.order + s * blocks};
@@ -415,10 +351,9 @@ int main(int count, char **arguments) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) return puts("No AVX-512 here"), 3;
 #endif
-  static Pool pools[4];
   if (count > 1 && !strcmp(arguments[1], "time")) {
     const size_t most = count > 2 ? strtoul(arguments[2], NULL, 10) : 2;
-    Crew one = crew_start(pools, 1), more = crew_start(pools + 1, most);
+    Crew one = crew_of(1), more = crew_of(most);
     const Crew crews[2] = {one, more};
     time_all(crews, 1);
     time_all(crews + 1, 1);
@@ -427,7 +362,7 @@ int main(int count, char **arguments) {
   }
   Crew crews[4];
   static const size_t threads[4] = {1, 2, 3, 16};
-  for (int i = 0; i < 4; i++) crews[i] = crew_start(pools + i, threads[i]);
+  for (int i = 0; i < 4; i++) crews[i] = crew_of(threads[i]);
   bool good = true;
   static const size_t dims[] = {16, 24, 40, 64, 80, 96, 128, 256, 20, 18, 7}, shared[] = {1, 2, 3, 4, 7, 8, 50};
   static const size_t blocks[] = {16, 32, 64, 128, 20, 7}, lengths[] = {1, 33, 65, 200};

@@ -40,6 +40,9 @@ export interface DecoderRunnerOptions {
 /** With the weight options of this machine. */
 type RunnerOptions = DecoderRunnerOptions & WeightOptions;
 
+/** Memory for the logits of this many rows is kept between steps. */
+const KEPT_ROWS = 64;
+
 /** A companion row without past or blocks. Nothing of it is kept. */
 const companion: Piece = {
   tokens: Int32Array.of(0),
@@ -62,7 +65,7 @@ export class DecoderRunner implements Runner {
   readonly #inputs: StepInputs;
   readonly #int4RowsDiffer: boolean;
   #session: GraphSession;
-  /** Of each run of a step. */
+  /** Memory for the logits of each run of a step. */
   readonly #logits: Float32Array[] = [];
   /** Whether the graph has inputs for adapters. They cost a little in every step, so it gets them with the first adapter. */
   #takesAdapters: boolean;
@@ -153,12 +156,18 @@ export class DecoderRunner implements Runner {
     });
   }
 
-  /** Memory for the logits of a run. The same for every step, because fresh memory costs more than filling it. */
+  /**
+   * Memory for the logits of a run. Steps share it, because fresh memory costs more than filling it. Many rows, which a prompt's
+   * log-probabilities need, get memory of their own that does not stay.
+   */
   #logitsOf(run: number, rows: number): Tensor {
     const size = rows * this.vocabSize;
-    const before = this.#logits[run];
-    if (before === undefined || before.length < size) this.#logits[run] = new Float32Array(size);
-    return floats(this.#logits[run]!.subarray(0, size), [rows, 1, this.vocabSize]);
+    let memory = this.#logits[run];
+    if (memory === undefined || memory.length < size) {
+      memory = new Float32Array(size);
+      if (rows <= KEPT_ROWS) this.#logits[run] = memory;
+    }
+    return floats(memory.subarray(0, size), [rows, 1, this.vocabSize]);
   }
 
   /** Whether a row alone would get other bits than beside others. Then it gets a companion. */

@@ -1,6 +1,6 @@
 // Graphs for the attention of some queries of one sequence over all keys that they may see. They have no weights, so
-// all layers share them. There are two kinds of forward graph: a plain softmax, and a sum with exactly the bits of serving
-// (one for each form of its attention), which rounded weights need because a difference in the last bit can flip a rounded activation. The backward
+// all layers share them. A forward graph is a plain softmax, or has exactly the bits of serving, for either form of its
+// attention. Rounded weights need that, because a difference in the last bit can flip a rounded activation. The backward
 // graph computes the softmax again, because keeping it would take memory that grows with the square of the length.
 //
 // Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
