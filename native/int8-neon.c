@@ -3,6 +3,8 @@
 #if defined(__aarch64__)
 
 #pragma GCC target("arch=armv8.2-a+dotprod")
+// In the compiler's order of instructions the sums would need more registers than there are.
+#pragma GCC optimize("no-schedule-insns")
 
 #include <arm_neon.h>
 
@@ -10,18 +12,22 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+// What becomes of 16 sums: stored; added to a residual and stored; or only some outputs exist, with or without a residual.
+typedef enum { STORED, ADDED, PARTLY } Ending;
+
 // One row's 16 outputs, `count` of them stored.
 INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, const float *bias, Result to,
-                       size_t count) {
+                       const Ending ending, size_t count) {
   float32x4_t result[4];
   for (int v = 0; v < 4; v++) {
     float32x4_t value = vfmaq_n_f32(vcvtq_f32_s32(sums[0][v]), vcvtq_f32_s32(sums[1][v]), FINE_UNIT);
     result[v] = vfmaq_f32(vld1q_f32(bias + 4 * v), value, vmulq_n_f32(vld1q_f32(scales + 4 * v), unit));
   }
-  if (count >= BLOCK_OUTPUTS) {
-    if (to.residual != NULL)
-      for (int v = 0; v < 4; v++) result[v] = vaddq_f32(result[v], vld1q_f32(to.residual + 4 * v));
-    for (int v = 0; v < 4; v++) vst1q_f32(to.y + 4 * v, result[v]);
+  if (ending != PARTLY) {
+    for (int v = 0; v < 4; v++) {
+      if (ending == ADDED) result[v] = vaddq_f32(result[v], vld1q_f32(to.residual + 4 * v));
+      vst1q_f32(to.y + 4 * v, result[v]);
+    }
   } else {
     float padded[BLOCK_OUTPUTS];
     for (int v = 0; v < 4; v++) vst1q_f32(padded + 4 * v, result[v]);
@@ -41,7 +47,7 @@ INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, co
 
 // `rows` rows of one row block, from `digits` (the first chunk of the first of them), with one output block.
 INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
-                     Result result, const int rows) {
+                     Result result, const int rows, const Ending ending) {
   int32x4_t sums[2][2][4];
   for (int r = 0; r < rows; r++)
     for (int d = 0; d < 2; d++)
@@ -67,7 +73,16 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
   size_t first = block * BLOCK_OUTPUTS;
   for (int r = 0; r < rows; r++)
     finish_row(sums[r], units[r], weights->scales + first, weights->bias + first,
-               moved(result, r * weights->outputs + first), weights->outputs - first);
+               moved(result, r * weights->outputs + first), ending, weights->outputs - first);
+}
+
+// The same, compiled for each ending: a branch inside would interrupt the products.
+INLINE void multiply_rows(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height,
+                          const float *units, Result result, const int rows) {
+  if ((block + 1) * BLOCK_OUTPUTS > weights->outputs)
+    multiply(weights, block, digits, height, units, result, rows, PARTLY);
+  else if (result.residual != NULL) multiply(weights, block, digits, height, units, result, rows, ADDED);
+  else multiply(weights, block, digits, height, units, result, rows, STORED);
 }
 
 static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
@@ -77,9 +92,9 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
       size_t first = rows * digits->height;
       Result out = moved(result, first * weights->outputs);
       if (rows_of_block(digits, rows) == 2)
-        multiply(weights, block, bytes, digits->height, digits->units + first, out, 2);
+        multiply_rows(weights, block, bytes, digits->height, digits->units + first, out, 2);
       else
-        multiply(weights, block, bytes, digits->height, digits->units + first, out, 1);
+        multiply_rows(weights, block, bytes, digits->height, digits->units + first, out, 1);
     }
   }
 }
