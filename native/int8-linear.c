@@ -8,6 +8,8 @@
 #include "elementwise.h"
 #include "int8-plan.h"
 
+enum { FETCHED_BYTES = 64 << 10 };  // of a thread's weights, before it multiplies
+
 #if defined(__x86_64__)
 enum { AMX_ROWS = 8 };  // fewer rows leave most of a tile empty
 static const Int8Path *const known_paths[] = {&int8_avx512, &int8_amx, NULL};
@@ -104,13 +106,21 @@ static void pause_briefly(size_t turn) {
 #endif
 }
 
-// Digits of rows first .. end - 1, together with the threads that need them too.
-static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, float *room) {
+// Asks for the first weights of a part. They come while other threads still make digits.
+static void fetch_weights(const Int8Weights *weights, const Part *part) {
+  size_t block_bytes = weights->chunks * TILE, bytes = (part->end_block - part->first_block) * block_bytes;
+  const int8_t *first = weights->tiles + part->first_block * block_bytes;
+  for (size_t i = 0; i < at_most(bytes, FETCHED_BYTES); i += 64) __builtin_prefetch(first + i, 0, 2);
+}
+
+// Digits of rows first .. end - 1, together with the threads that need them too. `part`: what this thread multiplies then.
+static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, const Part *part, float *room) {
   size_t rows = end - first, pieces = ceil_div(rows, job->plan.piece_rows), piece;
   while ((piece = atomic_fetch_add_explicit(&progress->begun, 1, memory_order_relaxed)) < pieces) {
     make_digits(job, first + piece * rows / pieces, first + (piece + 1) * rows / pieces, room);
     atomic_fetch_add_explicit(&progress->done, 1, memory_order_release);
   }
+  fetch_weights(job->weights, part);
   for (size_t turn = 0; atomic_load_explicit(&progress->done, memory_order_acquire) < pieces; turn++)
     pause_briefly(turn);
 }
@@ -127,7 +137,7 @@ static void do_task(void *data, size_t index) {
       .end_block = at_most((block + 1) * plan->block_units / plan->block_tasks * width, job->weights->blocks),
   };
   size_t height = job->digits.height, end = at_most(part.end_rows * height, job->digits.rows);
-  share_digits(job, &job->progress[row], part.first_rows * height, end, job->prepared + index * job->room);
+  share_digits(job, &job->progress[row], part.first_rows * height, end, &part, job->prepared + index * job->room);
   job->path->product(job->weights, &job->digits, part, job->result);
 }
 
