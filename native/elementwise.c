@@ -11,7 +11,7 @@ enum {
 typedef struct {
   const float *first, *second;  // x and weight, or gate and up
   float *y;
-  size_t rows, n, tasks;
+  size_t rows, n, stride, tasks;
   float epsilon;
   Activation activation;
 } Job;
@@ -25,7 +25,8 @@ static void norm_task(void *data, size_t index) {
 static void gated_task(void *data, size_t index) {
   const Job *job = data;
   for (size_t row = index * job->rows / job->tasks; row < (index + 1) * job->rows / job->tasks; row++)
-    gated_row(job->first + row * job->n, job->second + row * job->n, job->n, job->activation, job->y + row * job->n);
+    gated_row(job->first + row * job->stride, job->second + row * job->stride, job->n, job->activation,
+              job->y + row * job->n);
 }
 
 static void share(Job *job, size_t per_us, void (*task)(void *data, size_t index), const Crew *crew) {
@@ -42,8 +43,8 @@ void rms_norm(const float *x, const float *weight, size_t rows, size_t n, float 
   share(&job, NORM_PER_US, norm_task, crew);
 }
 
-void gated(const float *gate, const float *up, size_t rows, size_t n, Activation activation, float *y,
+void gated(const float *gate, const float *up, size_t stride, size_t rows, size_t n, Activation activation, float *y,
            const Crew *crew) {
-  Job job = {.first = gate, .second = up, .y = y, .rows = rows, .n = n, .activation = activation};
+  Job job = {.first = gate, .second = up, .y = y, .rows = rows, .n = n, .stride = stride, .activation = activation};
   share(&job, GATED_PER_US, gated_task, crew);
 }

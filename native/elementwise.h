@@ -18,7 +18,8 @@ void gated_row(const float *gate, const float *up, size_t n, Activation activati
 // --- elementwise.c: many rows, [rows][n] ---
 
 void rms_norm(const float *x, const float *weight, size_t rows, size_t n, float epsilon, float *y, const Crew *crew);
-void gated(const float *gate, const float *up, size_t rows, size_t n, Activation activation, float *y,
+// gate, up: rows of n numbers that begin `stride` numbers apart.
+void gated(const float *gate, const float *up, size_t stride, size_t rows, size_t n, Activation activation, float *y,
            const Crew *crew);
 
 #endif

@@ -1,79 +1,192 @@
-// One row through the factors of adapters, in the vectors of the target that the including file has set.
-#include <stdbool.h>
-
+// Some rows of one adapter, in the vectors of the target that the including file has set. Tiles of rows and columns are
+// computed together, so that a factor is loaded once for several rows.
 #include "lora.h"
 #include "vectors.h"
 
-enum { CHAINS = 8 };  // sums of a column: input i goes to sum i mod 8, so that an addition need not wait for the last
+enum {
+  TILE_ROWS = 4,
+  // Of the 16 sums of a number, those of two vectors (or the only one) are made at once: more do not fit the registers.
+  VECTORS = PARTS > 1 ? 2 : 1,
+  PASSES = PARTS / VECTORS,
+  TILE_COLUMNS = PARTS > 1 ? 3 : 4,
+};
 
-// `count` <= LANES columns from the first on. Lanes beyond them are not stored.
-INLINE Lanes load_columns(const float *from, size_t count) {
-  return count == LANES ? lanes_load(from) : lanes_load_some(from, count);
+// Numbers `at` .. at + LANES - 1 of `end`; zeros beyond them.
+INLINE Lanes load_within(const float *from, size_t at, size_t end) {
+  if (at + LANES <= end) return lanes_load(from + at);
+  return at < end ? lanes_load_some(from + at, end - at) : lanes_all(0);
 }
 
-INLINE Lanes column_sums(const float *x, size_t inputs, const float *a, size_t columns, size_t count) {
-  Lanes sums[CHAINS];
-  UNROLLED for (size_t i = 0; i < CHAINS; i++) sums[i] = lanes_all(0);
-  size_t input = 0;
-  for (; input + CHAINS <= inputs; input += CHAINS) {
-    UNROLLED for (size_t i = 0; i < CHAINS; i++) {
-      sums[i] = lanes_plus(sums[i], lanes_all(x[input + i]), load_columns(a + (input + i) * columns, count));
+// The last steps of the tree: with AVX-512 sums i and i + 8 and i and i + 4, with both i and i + 2, i and i + 1.
+INLINE float sum_of_lanes(Lanes x) {
+#if defined(__x86_64__)
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+#else
+  const float32x2_t two = vadd_f32(vget_low_f32(x), vget_high_f32(x));
+  return vget_lane_f32(vpadd_f32(two, two), 0);
+#endif
+}
+
+// One pass: vectors pass, pass + PASSES of the 16 sums of every row and column, joined.
+INLINE void tile_pass(const float *const *x, const size_t rows, size_t inputs, const float *a, const size_t columns,
+                      size_t pass, Lanes joined[TILE_ROWS][TILE_COLUMNS]) {
+  Lanes sums[TILE_ROWS][TILE_COLUMNS][VECTORS];
+  UNROLLED for (size_t r = 0; r < rows; r++) {
+    UNROLLED for (size_t c = 0; c < columns; c++) {
+      UNROLLED for (size_t v = 0; v < VECTORS; v++) sums[r][c][v] = lanes_all(0);
     }
   }
-  for (size_t i = 0; input + i < inputs; i++) {
-    sums[i] = lanes_plus(sums[i], lanes_all(x[input + i]), load_columns(a + (input + i) * columns, count));
-  }
-  UNROLLED for (size_t half = CHAINS / 2; half > 0; half /= 2) {
-    UNROLLED for (size_t i = 0; i < half; i++) sums[i] = lanes_add(sums[i], sums[i + half]);
-  }
-  return sums[0];
-}
-
-static bool all_zero(const float *mask, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (mask[i] != 0) return false;
-  }
-  return true;
-}
-
-void lora_narrow_row(const float *x, size_t inputs, const float *a, size_t columns, const float *mask, float *y) {
-  for (size_t first = 0; first < columns; first += LANES) {
-    const size_t count = columns - first < LANES ? columns - first : LANES;
-    if (mask != NULL && all_zero(mask + first, count)) {
-      for (size_t i = 0; i < count; i++) y[first + i] = 0;
-      continue;
-    }
-    Lanes sum = count == LANES ? column_sums(x, inputs, a + first, columns, LANES)
-                               : column_sums(x, inputs, a + first, columns, count);
-    if (mask != NULL) sum = lanes_mul(sum, load_columns(mask + first, count));
-    lanes_store_some(y + first, sum, count);
-  }
-}
-
-enum { WIDE = 64 };  // outputs at once
-
-void lora_widen_row(const float *t, size_t columns, const float *b, size_t outputs, float *y) {
-  size_t first = 0;
-  for (; first + WIDE <= outputs; first += WIDE) {
-    Lanes sums[WIDE / LANES];
-    UNROLLED for (size_t i = 0; i < WIDE / LANES; i++) sums[i] = lanes_all(0);
-    for (size_t column = 0; column < columns; column++) {
-      if (t[column] == 0) continue;
-      const Lanes factor = lanes_all(t[column]);
-      const float *row = b + column * outputs + first;
-      UNROLLED for (size_t i = 0; i < WIDE / LANES; i++) {
-        sums[i] = lanes_plus(sums[i], factor, lanes_load(row + i * LANES));
+  const size_t whole = inputs / 16 * 16;
+  for (size_t i = pass * LANES; i < whole; i += 16) {
+    UNROLLED for (size_t v = 0; v < VECTORS; v++) {
+      const size_t at = i + v * PASSES * LANES;
+      Lanes factor[TILE_COLUMNS];
+      UNROLLED for (size_t c = 0; c < columns; c++) factor[c] = lanes_load(a + c * inputs + at);
+      UNROLLED for (size_t r = 0; r < rows; r++) {
+        const Lanes value = lanes_load(x[r] + at);
+        UNROLLED for (size_t c = 0; c < columns; c++) sums[r][c][v] = lanes_plus(sums[r][c][v], value, factor[c]);
       }
     }
-    UNROLLED for (size_t i = 0; i < WIDE / LANES; i++) lanes_store(y + first + i * LANES, sums[i]);
   }
-  for (; first < outputs; first += LANES) {
-    const size_t count = outputs - first < LANES ? outputs - first : LANES;
-    Lanes sum = lanes_all(0);
-    for (size_t column = 0; column < columns; column++) {
-      if (t[column] == 0) continue;
-      sum = lanes_plus(sum, lanes_all(t[column]), load_columns(b + column * outputs + first, count));
+  if (whole < inputs) {
+    UNROLLED for (size_t v = 0; v < VECTORS; v++) {
+      const size_t at = whole + (pass + v * PASSES) * LANES;
+      UNROLLED for (size_t r = 0; r < rows; r++) {
+        const Lanes value = load_within(x[r], at, inputs);
+        UNROLLED for (size_t c = 0; c < columns; c++) {
+          sums[r][c][v] = lanes_plus(sums[r][c][v], value, load_within(a + c * inputs, at, inputs));
+        }
+      }
     }
-    lanes_store_some(y + first, sum, count);
+  }
+  UNROLLED for (size_t r = 0; r < rows; r++) {
+    UNROLLED for (size_t c = 0; c < columns; c++) {
+      joined[r][c] = VECTORS == 1 ? sums[r][c][0] : lanes_add(sums[r][c][0], sums[r][c][VECTORS - 1]);
+    }
+  }
+}
+
+INLINE void narrow_tile(const float *const *x, const size_t rows, size_t inputs, const float *a, const size_t columns,
+                        float scale, float *t, size_t t_width) {
+  Lanes sums[TILE_ROWS][TILE_COLUMNS];
+  tile_pass(x, rows, inputs, a, columns, 0, sums);
+  if (PASSES > 1) {
+    Lanes others[TILE_ROWS][TILE_COLUMNS];
+    tile_pass(x, rows, inputs, a, columns, 1, others);
+    UNROLLED for (size_t r = 0; r < rows; r++) {
+      UNROLLED for (size_t c = 0; c < columns; c++) sums[r][c] = lanes_add(sums[r][c], others[r][c]);
+    }
+  }
+  UNROLLED for (size_t r = 0; r < rows; r++) {
+    UNROLLED for (size_t c = 0; c < columns; c++) t[r * t_width + c] = sum_of_lanes(sums[r][c]) * scale;
+  }
+}
+
+// Not inlined, so that there is one copy for each number of rows.
+#define NARROW_ROWS(ROWS)                                                                                          \
+  static __attribute__((noinline)) void narrow_##ROWS(const float *const *x, size_t inputs, const float *a,         \
+                                                      size_t columns, float scale, float *t, size_t t_width) {     \
+    size_t c = 0;                                                                                                  \
+    for (; c + TILE_COLUMNS <= columns; c += TILE_COLUMNS)                                                         \
+      narrow_tile(x, ROWS, inputs, a + c * inputs, TILE_COLUMNS, scale, t + c, t_width);                           \
+    for (; c < columns; c++) narrow_tile(x, ROWS, inputs, a + c * inputs, 1, scale, t + c, t_width);               \
+  }
+NARROW_ROWS(1)
+NARROW_ROWS(2)
+NARROW_ROWS(3)
+NARROW_ROWS(4)
+
+void lora_narrow_rows(const float *x, size_t inputs, const size_t *rows, size_t count, const float *a, size_t columns,
+                      float scale, float *t, size_t t_width) {
+  for (size_t first = 0; first < count; first += TILE_ROWS) {
+    const size_t rest = count - first < TILE_ROWS ? count - first : TILE_ROWS;
+    const float *x_rows[TILE_ROWS];
+    for (size_t r = 0; r < rest; r++) x_rows[r] = x + rows[first + r] * inputs;
+    float *to = t + first * t_width;
+    if (rest == 4) narrow_4(x_rows, inputs, a, columns, scale, to, t_width);
+    else if (rest == 3) narrow_3(x_rows, inputs, a, columns, scale, to, t_width);
+    else if (rest == 2) narrow_2(x_rows, inputs, a, columns, scale, to, t_width);
+    else narrow_1(x_rows, inputs, a, columns, scale, to, t_width);
+  }
+}
+
+// --- t · B ---
+
+enum { WIDE = 4 };  // vectors of outputs at once
+
+// y of one vector: `count` <= LANES numbers.
+INLINE void finish(float *y, const float *residual, Lanes sum, bool sums, bool adds, size_t count) {
+  Lanes result = sum;
+  if (adds) result = sums ? lanes_add(load_within(y, 0, count), sum) : load_within(y, 0, count);
+  if (residual != NULL) result = lanes_add(load_within(residual, 0, count), result);
+  lanes_store_some(y, result, count);
+}
+
+// Outputs of `vectors` vectors, the last of them with `last` numbers.
+INLINE void widen_tile(const float *t, size_t t_width, size_t columns, const float *b, size_t b_width,
+                       float *const *y, const float *const *residual, const size_t rows, const size_t vectors,
+                       size_t last, bool adds) {
+  Lanes sums[TILE_ROWS][WIDE];
+  UNROLLED for (size_t r = 0; r < rows; r++) {
+    UNROLLED for (size_t v = 0; v < vectors; v++) sums[r][v] = lanes_all(0);
+  }
+  for (size_t c = 0; c < columns; c++) {
+    const float *factors = b + c * b_width;
+    Lanes factor[WIDE];
+    UNROLLED for (size_t v = 0; v < vectors; v++) {
+      factor[v] = load_within(factors + v * LANES, 0, v + 1 < vectors ? LANES : last);
+    }
+    UNROLLED for (size_t r = 0; r < rows; r++) {
+      const Lanes value = lanes_all(t[r * t_width + c]);
+      UNROLLED for (size_t v = 0; v < vectors; v++) sums[r][v] = lanes_plus(sums[r][v], value, factor[v]);
+    }
+  }
+  UNROLLED for (size_t r = 0; r < rows; r++) {
+    UNROLLED for (size_t v = 0; v < vectors; v++) {
+      const float *more = residual[r] == NULL ? NULL : residual[r] + v * LANES;
+      finish(y[r] + v * LANES, more, sums[r][v], columns > 0, adds, v + 1 < vectors ? LANES : last);
+    }
+  }
+}
+
+#define WIDEN_ROWS(ROWS)                                                                                           \
+  static __attribute__((noinline)) void widen_##ROWS(const float *t, size_t t_width, size_t columns,               \
+                                                     const float *b, const size_t *rows,                           \
+                                                     const LoraTarget *to) {                                       \
+    float *y[ROWS];                                                                                                \
+    const float *residual[ROWS];                                                                                   \
+    for (size_t first = 0; first < to->outputs;) {                                                                 \
+      for (size_t r = 0; r < ROWS; r++) {                                                                          \
+        y[r] = to->y + rows[r] * to->width + first;                                                                \
+        residual[r] = to->residual == NULL ? NULL : to->residual + rows[r] * to->width + first;                    \
+      }                                                                                                            \
+      const size_t rest = to->outputs - first;                                                                     \
+      if (rest >= WIDE * LANES) {                                                                                  \
+        widen_tile(t, t_width, columns, b + first, to->outputs, y, residual, ROWS, WIDE, LANES, to->adds);             \
+        first += WIDE * LANES;                                                                                     \
+      } else {                                                                                                     \
+        const size_t last = rest < LANES ? rest : LANES;                                                           \
+        widen_tile(t, t_width, columns, b + first, to->outputs, y, residual, ROWS, 1, last, to->adds);                 \
+        first += last;                                                                                             \
+      }                                                                                                            \
+    }                                                                                                              \
+  }
+WIDEN_ROWS(1)
+WIDEN_ROWS(2)
+WIDEN_ROWS(3)
+WIDEN_ROWS(4)
+
+void lora_widen_rows(const float *t, size_t t_width, size_t columns, const float *b, const size_t *rows, size_t count,
+                     const LoraTarget *target) {
+  for (size_t first = 0; first < count; first += TILE_ROWS) {
+    const size_t rest = count - first < TILE_ROWS ? count - first : TILE_ROWS;
+    const float *from = t + first * t_width;
+    if (rest == 4) widen_4(from, t_width, columns, b, rows + first, target);
+    else if (rest == 3) widen_3(from, t_width, columns, b, rows + first, target);
+    else if (rest == 2) widen_2(from, t_width, columns, b, rows + first, target);
+    else widen_1(from, t_width, columns, b, rows + first, target);
   }
 }

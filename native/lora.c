@@ -1,52 +1,170 @@
-// Adapters on many rows: shares the rows among threads.
+// Adapters in a step: collects the rows of each adapter, and shares factors and rows among threads.
 #include "lora.h"
 
+#include <stdlib.h>
+
+#include "lora-blocks.h"
+
 enum {
-  PRODUCTS_PER_US = 10000,  // of one thread, roughly
-  TASK_US = 8,              // least work of a task
+  PRODUCTS_PER_US = 8000,  // of one thread, roughly
+  TASK_US = 8,             // least work of a task
+  TASKS_PER_THREAD = 4,    // at most, so that a late thread holds up little
+  UNIT_COLUMNS = 12,       // of A
 };
 
+// A half of the work, in units: some columns of a part, or some of its outputs, for the rows of a block.
+typedef struct Job Job;
 typedef struct {
-  const float *rows_in, *factor, *mask;  // x and A, or t and B
-  float *y;
-  size_t rows, inputs, outputs, tasks;
-} Job;
+  size_t (*units)(const LoraMap *map, const Block *block);
+  void (*compute)(const Job *job, const Block *block, size_t unit);
+} Half;
 
-static void narrow_task(void *data, size_t index) {
+struct Job {
+  const LoraMap *map;
+  const float *x;
+  LoraTarget target;  // all outputs
+  const Blocks *blocks;
+  const Half *half;
+  size_t units, tasks;
+};
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t pieces(size_t whole, size_t piece) { return (whole + piece - 1) / piece; }
+
+static bool has_part(const Block *block, size_t part) {
+  return block->columns > 0 && (block->flags == NULL || block->flags[part] != 0);
+}
+
+// --- x · A ---
+
+static size_t narrow_units(const LoraMap *map, const Block *block) {
+  return map->part_count * pieces(block->columns, UNIT_COLUMNS);
+}
+
+static void narrow_unit(const Job *job, const Block *block, size_t unit) {
+  const LoraMap *map = job->map;
+  const size_t of_part = pieces(block->columns, UNIT_COLUMNS), part = unit / of_part;
+  if (!has_part(block, part)) return;
+  const size_t first = unit % of_part * UNIT_COLUMNS, column = part * block->columns + first;
+  lora_narrow_rows(job->x, map->inputs, block->rows, block->count, block->a + column * map->inputs,
+                   least(UNIT_COLUMNS, block->columns - first), block->scale, block->t + column,
+                   map->part_count * block->columns);
+}
+
+// --- t · B ---
+
+static size_t widen_units(const LoraMap *map, const Block *block) {
+  (void)block;
+  size_t units = 0;
+  for (size_t part = 0; part < map->part_count; part++) units += pieces((size_t)map->part_outputs[part], LORA_PANEL);
+  return units;
+}
+
+static void widen_unit(const Job *job, const Block *block, size_t unit) {
+  const LoraMap *map = job->map;
+  size_t part = 0, before = 0;  // outputs of earlier parts
+  for (size_t of_part; unit >= (of_part = pieces((size_t)map->part_outputs[part], LORA_PANEL)); part++) {
+    unit -= of_part;
+    before += (size_t)map->part_outputs[part];
+  }
+  const size_t columns = has_part(block, part) ? block->columns : 0;
+  if (columns == 0 && job->target.adds && job->target.residual == NULL) return;
+  const size_t outputs = (size_t)map->part_outputs[part], first = unit * LORA_PANEL;
+  LoraTarget target = job->target;
+  target.y += before + first;
+  if (target.residual != NULL) target.residual += before + first;
+  target.outputs = least(LORA_PANEL, outputs - first);
+  const float *b = columns == 0 ? NULL : block->b + (before + first) * columns;
+  lora_widen_rows(block->t + part * block->columns, map->part_count * block->columns, columns, b, block->rows, block->count,
+                  &target);
+}
+
+// --- Sharing ---
+
+static const Half narrow_half = {narrow_units, narrow_unit}, widen_half = {widen_units, widen_unit};
+
+static void do_units(void *data, size_t index) {
   const Job *job = data;
-  for (size_t row = index * job->rows / job->tasks; row < (index + 1) * job->rows / job->tasks; row++) {
-    const float *mask = job->mask == NULL ? NULL : job->mask + row * job->outputs;
-    lora_narrow_row(job->rows_in + row * job->inputs, job->inputs, job->factor, job->outputs, mask,
-                    job->y + row * job->outputs);
+  size_t from = index * job->units / job->tasks, to = (index + 1) * job->units / job->tasks;
+  for (const Block *block = job->blocks->list; to > 0; block++) {
+    const size_t units = job->half->units(job->map, block);
+    for (size_t unit = from; unit < least(units, to); unit++) job->half->compute(job, block, unit);
+    from = from > units ? from - units : 0;
+    to = to > units ? to - units : 0;
   }
 }
 
-static void widen_task(void *data, size_t index) {
-  const Job *job = data;
-  for (size_t row = index * job->rows / job->tasks; row < (index + 1) * job->rows / job->tasks; row++) {
-    lora_widen_row(job->rows_in + row * job->inputs, job->inputs, job->factor, job->outputs,
-                   job->y + row * job->outputs);
+// `products`: of a row for each column.
+static void share(Job *job, const Half *half, size_t products, const Crew *crew) {
+  size_t work = 0;
+  job->half = half;
+  job->units = 0;
+  for (size_t i = 0; i < job->blocks->count; i++) {
+    const Block *block = &job->blocks->list[i];
+    job->units += half->units(job->map, block);
+    work += block->count * (block->columns + 1) * products;
   }
+  if (job->units == 0) return;
+  const size_t most = crew->threads == 1 ? 1 : crew->threads * TASKS_PER_THREAD;
+  job->tasks = least(least(work / (PRODUCTS_PER_US * TASK_US), most), job->units);
+  if (job->tasks < 2) job->tasks = 1;
+  if (job->tasks == 1) do_units(job, 0);
+  else crew->run(crew->pool, job->tasks, do_units, job);
 }
 
-// `products`: of one row, at most.
-static void share(Job *job, size_t products, void (*task)(void *data, size_t index), const Crew *crew) {
-  size_t tasks = job->rows * products / (PRODUCTS_PER_US * TASK_US);
-  if (tasks > crew->threads) tasks = crew->threads;
-  if (tasks > job->rows) tasks = job->rows;
-  job->tasks = tasks < 2 ? 1 : tasks;
-  if (job->tasks == 1) task(job, 0);
-  else crew->run(crew->pool, job->tasks, task, job);
+bool lora_add(const LoraMap *map, const float *factors, const int64_t *begins, const float *x, size_t rows,
+              const float *residual, float *y, const Crew *crew) {
+  Blocks blocks;
+  if (!blocks_of_adapters(&blocks, map, factors, begins, rows, residual != NULL)) return false;
+  Job job = {.map = map, .x = x, .blocks = &blocks,
+             .target = {.y = y, .width = map->outputs, .adds = true, .residual = residual}};
+  share(&job, &narrow_half, map->part_count * map->inputs, crew);
+  share(&job, &widen_half, map->outputs, crew);
+  blocks_free(&blocks);
+  return true;
 }
 
-void lora_narrow(const float *x, size_t rows, size_t inputs, const float *a, size_t columns, const float *mask,
-                 float *y, const Crew *crew) {
-  Job job = {.rows_in = x, .factor = a, .mask = mask, .y = y, .rows = rows, .inputs = inputs, .outputs = columns};
-  share(&job, inputs * columns, narrow_task, crew);
+bool lora_narrow(const float *x, size_t rows, size_t inputs, const float *a, size_t columns, float *t,
+                 const Crew *crew) {
+  float *turned = malloc((inputs * columns + 1) * sizeof *turned);
+  Blocks blocks;
+  const LoraMap map = {.inputs = inputs, .part_count = 1};
+  const Block block = {.a = turned, .columns = columns, .scale = 1, .t = t};
+  if (turned == NULL || !blocks_of_one(&blocks, &block, rows)) {
+    free(turned);
+    return false;
+  }
+  for (size_t i = 0; i < inputs; i++) {
+    for (size_t c = 0; c < columns; c++) turned[c * inputs + i] = a[i * columns + c];
+  }
+  Job job = {.map = &map, .x = x, .blocks = &blocks};
+  share(&job, &narrow_half, inputs, crew);
+  blocks_free(&blocks);
+  free(turned);
+  return true;
 }
 
-void lora_widen(const float *t, size_t rows, size_t columns, const float *b, size_t outputs, float *y,
+bool lora_widen(const float *t, size_t rows, size_t columns, const float *b, size_t outputs, float *y,
                 const Crew *crew) {
-  Job job = {.rows_in = t, .factor = b, .y = y, .rows = rows, .inputs = columns, .outputs = outputs};
-  share(&job, columns * outputs, widen_task, crew);
+  float *panels = malloc((columns * outputs + 1) * sizeof *panels);
+  Blocks blocks;
+  const int64_t part_outputs = (int64_t)outputs;
+  const LoraMap map = {.outputs = outputs, .part_count = 1, .part_outputs = &part_outputs};
+  const Block block = {.b = panels, .columns = columns, .t = (float *)t};
+  if (panels == NULL || !blocks_of_one(&blocks, &block, rows)) {
+    free(panels);
+    return false;
+  }
+  for (size_t c = 0; c < columns; c++) {
+    for (size_t o = 0; o < outputs; o++) {
+      const size_t first = o / LORA_PANEL * LORA_PANEL, width = least(LORA_PANEL, outputs - first);
+      panels[first * columns + c * width + (o - first)] = b[c * outputs + o];
+    }
+  }
+  Job job = {.map = &map, .blocks = &blocks, .target = {.y = y, .width = outputs}};
+  share(&job, &widen_half, outputs, crew);
+  blocks_free(&blocks);
+  free(panels);
+  return true;
 }

@@ -1,23 +1,57 @@
-// Low-rank adapters: y = ((x · A) * mask) · B. Factors of several adapters lie side by side, and a row's mask is 0 for the
-// columns of others. Such columns cost nothing and change nothing.
+// Low-rank adapters. A map y = x · W made of some parts (q, k and v) gets, for each part, ((x · A) * scale) · B more in
+// the outputs of that part. Rows of a batch use different adapters.
+//
+// Sums have one order, so a row's bits do not depend on the rows beside it, nor on where its adapter lies: a number of
+// x · A is 16 sums (input i goes to sum i mod 16), joined as those of vectors.h; a number of t · B is one sum in the
+// order of the columns.
 #ifndef FLYWHEEL_LORA_H
 #define FLYWHEEL_LORA_H
 
 #include "kernels.h"
 
-// --- lora-rows.h: one row ---
+// --- lora-rows.h: some rows of one adapter ---
 
-// x: [inputs], a: [inputs][columns], mask: [columns] or NULL -> y: [columns]. A column's sum does not depend on others.
-void lora_narrow_row(const float *x, size_t inputs, const float *a, size_t columns, const float *mask, float *y);
+// t[i][j] = (x of row rows[i]) · a[j] * scale. x: [..][inputs], a: [columns][inputs], t: rows of t_width numbers.
+void lora_narrow_rows(const float *x, size_t inputs, const size_t *rows, size_t count, const float *a, size_t columns,
+                      float scale, float *t, size_t t_width);
 
-// t: [columns], b: [columns][outputs] -> y: [outputs]. Columns where t is 0 are not read.
-void lora_widen_row(const float *t, size_t columns, const float *b, size_t outputs, float *y);
+// Where results go: outputs 0 .. outputs - 1 of rows that are `width` numbers apart.
+typedef struct {
+  float *y;
+  size_t width, outputs;
+  bool adds;              // y = y + sum; otherwise y = sum
+  const float *residual;  // laid out as y, or NULL: y = residual + y, last
+} LoraTarget;
 
-// --- lora.c: many rows; mask: [rows][columns] or NULL ---
+// t: rows of t_width numbers, b: [columns][outputs]. Without columns there is no sum.
+void lora_widen_rows(const float *t, size_t t_width, size_t columns, const float *b, const size_t *rows, size_t count,
+                     const LoraTarget *target);
 
-void lora_narrow(const float *x, size_t rows, size_t inputs, const float *a, size_t columns, const float *mask,
-                 float *y, const Crew *crew);
-void lora_widen(const float *t, size_t rows, size_t columns, const float *b, size_t outputs, float *y,
+// --- lora.c: a step. False = out of memory ---
+
+// One map of a model. An adapter of rank r is r, its scale, and a flag for every part of every map (0 = the adapter leaves
+// it alone, and what lies at its place is not read), `header` numbers in all. Then come the maps, this one after
+// r * place numbers: A of each part, [r][inputs], then B of each part, in panels of LORA_PANEL outputs, [r][outputs of the
+// panel].
+typedef struct {
+  size_t header, place, first_flag;
+  size_t inputs, outputs, part_count;
+  const int64_t *part_outputs;
+} LoraMap;
+
+enum { LORA_RANK, LORA_SCALE, LORA_FLAGS };  // places in the header
+enum { LORA_PANEL = 64 };
+
+// Adds to y, [rows][outputs], what the adapters do to x, [rows][inputs]; then residual, laid out as y, if there is one:
+// y = residual + (y + sum). begins[i]: where the adapter of row i begins in `factors`; negative = none.
+bool lora_add(const LoraMap *map, const float *factors, const int64_t *begins, const float *x, size_t rows,
+              const float *residual, float *y, const Crew *crew);
+
+// The two halves for one adapter, with factors as the trainer has them. a: [inputs][columns] -> t: [rows][columns].
+bool lora_narrow(const float *x, size_t rows, size_t inputs, const float *a, size_t columns, float *t,
+                 const Crew *crew);
+// b: [columns][outputs] -> y: [rows][outputs].
+bool lora_widen(const float *t, size_t rows, size_t columns, const float *b, size_t outputs, float *y,
                 const Crew *crew);
 
 #endif

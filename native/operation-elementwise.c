@@ -1,7 +1,9 @@
 // RmsNorm: x [.., n], weight [n] -> [.., n]. Attribute `epsilon`.
-// Gated: gate and up [.., n], of as many numbers -> like gate. Attribute `activation`: an Activation.
+// Gated: gate and up [.., n], of as many numbers, or one [.., 2 * n], whose rows are gate, then up -> [.., n]. Attribute
+// `activation`: an Activation.
 // All float32.
 #include <stdlib.h>
+#include <string.h>
 
 #include "elementwise.h"
 #include "operations.h"
@@ -12,25 +14,19 @@ typedef struct {
   size_t threads;
 } ElementwiseKernel;
 
-static OrtStatus *keep(ElementwiseKernel kernel, void **made) {
-  ElementwiseKernel *kept = malloc(sizeof *kept);
-  if (kept == NULL) return ort_failure("out of memory");
-  *kept = kernel;
-  *made = kept;
-  return NULL;
-}
-
 static OrtStatus *create_norm(const OrtKernelInfo *info, size_t threads, void **kernel) {
   ElementwiseKernel made = {.threads = threads};
   ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "epsilon", &made.epsilon));
-  return keep(made, kernel);
+  return keep_kernel(&made, sizeof made, kernel);
 }
 
 static OrtStatus *create_gated(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  ElementwiseKernel made = {.threads = threads};
   int64_t activation;
   ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "activation", &activation));
   if (activation != SILU && activation != GELU_TANH) return ort_failure("Gated: unknown activation");
-  return keep((ElementwiseKernel){.threads = threads, .activation = (Activation)activation}, kernel);
+  made.activation = (Activation)activation;
+  return keep_kernel(&made, sizeof made, kernel);
 }
 
 // The last dimension; 0 = none.
@@ -57,17 +53,23 @@ static OrtStatus *compute_gated(void *kernel, OrtKernelContext *context) {
   Input gate, up;
   ORT_TRY(read_input(context, 0, &gate));
   ORT_TRY(read_input(context, 1, &up));
-  size_t n = width_of(&gate);
-  if (gate.rank < 1 || up.elements != gate.elements || width_of(&up) != n)
+  const bool joined = up.data == NULL;
+  const size_t width = width_of(&gate), n = joined ? width / 2 : width;
+  if (gate.rank < 1 || gate.rank > MAX_RANK || (joined && width % 2 != 0) ||
+      (!joined && (up.elements != gate.elements || width_of(&up) != n)))
     return ort_failure("Gated: gate and up have other sizes");
+  int64_t dims[MAX_RANK];
+  memcpy(dims, gate.dims, gate.rank * sizeof *dims);
+  dims[gate.rank - 1] = (int64_t)n;
   float *y;
-  ORT_TRY(make_output(context, gate.dims, gate.rank, &y));
+  ORT_TRY(make_output(context, dims, gate.rank, &y));
   if (gate.elements == 0) return NULL;
+  const float *second = joined ? (const float *)gate.data + n : up.data;
   Threads threads;
   threads_start(&threads, operation->threads, context);
-  gated(gate.data, up.data, gate.elements / n, n, operation->activation, y, &threads.crew);
+  gated(gate.data, second, width, gate.elements / width, n, operation->activation, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }
 
 const OperationKind rms_norm_operation = {"RmsNorm", 2, 0, 0, create_norm, compute_norm, free};
-const OperationKind gated_operation = {"Gated", 2, 0, 0, create_gated, compute_gated, free};
+const OperationKind gated_operation = {"Gated", 2, 0, 1, create_gated, compute_gated, free};

@@ -5,19 +5,6 @@
 #include "operations.h"
 #include "rotary.h"
 
-typedef struct {
-  size_t threads;
-} RotateKernel;
-
-static OrtStatus *create(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  (void)info;
-  RotateKernel *made = malloc(sizeof *made);
-  if (made == NULL) return ort_failure("out of memory");
-  made->threads = threads;
-  *kernel = made;
-  return NULL;
-}
-
 static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   Input x, cos, sin;
   ORT_TRY(read_input(context, 0, &x));
@@ -33,7 +20,7 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   if (x.elements == 0) return NULL;
   size_t rows = (size_t)x.dims[0];
   Threads threads;
-  threads_start(&threads, ((const RotateKernel *)kernel)->threads, context);
+  threads_start(&threads, *(const size_t *)kernel, context);
   rotate(x.data, rows, x.elements / rows / head_dim, head_dim, cos.data, sin.data, turned, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }
@@ -44,4 +31,4 @@ bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_di
   return cos->dims[1] == sin->dims[1] && *turned <= head_dim;
 }
 
-const OperationKind rotate_operation = {"Rotate", 3, 0, 0, create, compute, free};
+const OperationKind rotate_operation = {"Rotate", 3, 0, 0, keep_threads, compute, free};

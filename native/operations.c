@@ -2,13 +2,18 @@
 #include "operations.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DOMAIN "flywheel"
 
 static const OperationKind *const kinds[] = {&int8_linear_operation, &rms_norm_operation, &gated_operation,
                                              &paged_attention_operation, &plain_attention_operation,
-                                             &rotate_operation, &lora_narrow_operation, &lora_widen_operation};
+                                             &rotate_operation, &lora_add_operation, &lora_narrow_operation,
+                                             &lora_widen_operation};
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+// The output lies in the memory of the first input, which nothing else may use.
+static bool is_in_place(const OperationKind *kind) { return kind == &lora_add_operation; }
 
 // `base` comes first: the runtime hands its address back.
 typedef struct {
@@ -61,6 +66,15 @@ static int get_input_memory_type(const OrtCustomOp *op, size_t index) {
   return ORT_MEMORY_DEFAULT;
 }
 
+// Output 0 is input 0.
+static size_t get_first(int **input, int **output) {
+  static int first[1];
+  *input = *output = first;
+  return 1;
+}
+
+static void release_first(int *input, int *output) { (void)input, (void)output; }
+
 static OrtStatus *create_kernel(const OrtCustomOp *op, OrtApi api, const OrtKernelInfo *info, void **kernel) {
   (void)api;
   return kind_of(op)->create(info, ((const Operation *)op)->threads, kernel);
@@ -82,6 +96,10 @@ static Operation operation_of(const OperationKind *kind, size_t threads) {
       .CreateKernelV2 = create_kernel,
       .KernelComputeV2 = kind->compute,
   };
+  if (is_in_place(kind)) {
+    base.GetAliasMap = get_first;
+    base.ReleaseAliasMap = release_first;
+  }
   return (Operation){base, kind, threads};
 }
 
@@ -99,6 +117,18 @@ OrtStatus *operations_create(size_t threads, OrtSessionOptions *options, Operati
 void operations_release(Operations *operations) {
   if (operations != NULL && operations->domain != NULL) ORT(ReleaseCustomOpDomain)(operations->domain);
   free(operations);
+}
+
+OrtStatus *keep_kernel(const void *kernel, size_t bytes, void **kept) {
+  *kept = malloc(bytes);
+  if (*kept == NULL) return ort_failure("out of memory");
+  memcpy(*kept, kernel, bytes);
+  return NULL;
+}
+
+OrtStatus *keep_threads(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  (void)info;
+  return keep_kernel(&threads, sizeof threads, kernel);
 }
 
 // Stands for the memory of tensors without elements.

@@ -16,7 +16,12 @@ typedef struct {
 } OperationKind;
 
 extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
-    plain_attention_operation, rotate_operation, lora_narrow_operation, lora_widen_operation;
+    plain_attention_operation, rotate_operation, lora_add_operation, lora_narrow_operation, lora_widen_operation;
+
+// A copy of a kernel, to be freed with `free`.
+OrtStatus *keep_kernel(const void *kernel, size_t bytes, void **kept);
+// `create` of operations without attributes: the kernel is the number of threads, a size_t.
+OrtStatus *keep_threads(const OrtKernelInfo *info, size_t threads, void **kernel);
 
 typedef struct {
   void *data;  // NULL = absent

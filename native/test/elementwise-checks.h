@@ -112,7 +112,7 @@ static bool check_rows(size_t rows, size_t n, const Crew *crew) {
   bool ok = true;
   for (int kind = 0; kind < 3; kind++) {
     if (kind == 0) rms_norm(x, up, rows, n, 1e-6f, y, crew);
-    else gated(x, up, rows, n, (Activation)(kind - 1), y, crew);
+    else gated(x, up, n, rows, n, (Activation)(kind - 1), y, crew);
     for (size_t r = 0; r < rows; r++) {
       if (kind == 0) rms_norm_row(x + r * n, up, n, 1e-6f, row);
       else gated_row(x + r * n, up + r * n, n, (Activation)(kind - 1), row);

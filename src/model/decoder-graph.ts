@@ -2,13 +2,13 @@
 // by a prefill chunk. Reads the weights tensor by tensor. A map that is stored rounded is read and rounded in pieces,
 // and is never whole in float32.
 //
-// Inputs, beside those of attention (attention/served-attention.ts) and lora/lora-inputs.ts:
+// Inputs, beside those of attention (attention/served-attention.ts) and lora/served-lora.ts:
 //   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, rotated / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are wanted
 // Output: logits [m, 1, vocab], and what attention returns for the cache.
 
 import { Graph, type Value } from "../graph/graph.ts";
-import { add, gather } from "../graph/ops.ts";
+import { gather } from "../graph/ops.ts";
 import { hasKernels } from "../graph/session.ts";
 import { graphAttention } from "./attention/graph-attention.ts";
 import { kernelAttention } from "./attention/kernel-attention.ts";
@@ -18,7 +18,8 @@ import { decoderLayer, finishLogits, type LayerParts } from "./decoder.ts";
 import { chosenExperts } from "./expert-rows.ts";
 import type { ExpertParts } from "./experts.ts";
 import type { ExpertsConfig } from "./families/family.ts";
-import { loraInputs } from "./lora/lora-inputs.ts";
+import { graphLora } from "./lora/graph-lora.ts";
+import { kernelLora } from "./lora/kernel-lora.ts";
 import { gatedMlp, type MlpLinear } from "./mlp.ts";
 import { distinctRopes, rotaryWidth } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
@@ -41,7 +42,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
   const attention = (hasKernels ? kernelAttention : graphAttention)(g, config, options.positionsPerBlock);
-  const lora = options.lora ? loraInputs(g, config) : null;
+  const lora = options.lora ? (hasKernels ? kernelLora : graphLora)(g, config) : null;
 
   let x = g.input("x", ["n", 1, config.hiddenSize]);
   for (const [index, layer] of config.layers.entries()) {
@@ -54,7 +55,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
         const y = weights.site(at, index, site, input);
         if (lora === null) return y;
         const rowsOf = (x: Value) => (last && site !== "qkv" ? gather(at, x, wanted) : x);
-        return add(at, y, lora.delta(at, index, site, input, rowsOf));
+        return lora.adapted(at, index, site, input, y, rowsOf);
       },
       experts: layer.experts === null ? null : servedExperts(weights, layer.experts, config, index),
       attention: (at, heads) => attention.attend(at, index, heads, last ? wanted : null),

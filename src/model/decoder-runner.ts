@@ -106,7 +106,7 @@ export class DecoderRunner implements Runner {
       rotary: ropes.map((spec) => {
         return new RotaryTable(spec, config.headDim, options.maxPositions, options.longFactors);
       }),
-      adapters: slots,
+      adapters: slots.factors,
       differAlone: (rows, adapted) => this.#differAlone(rows, adapted),
     });
   }

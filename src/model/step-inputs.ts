@@ -4,7 +4,7 @@
 import { type Feeds, floats, int64s } from "../graph/session.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { Embedding } from "./embedding.ts";
-import type { LoraSlots } from "./lora/lora-slots.ts";
+import type { ServedFactors } from "./lora/served-lora.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 import type { Chunk } from "./runner.ts";
 
@@ -13,7 +13,7 @@ export interface StepParts {
   embedding: Embedding;
   /** One per distinct RoPE. */
   rotary: readonly RotaryTable[];
-  adapters: LoraSlots;
+  adapters: ServedFactors;
   /** Whether this many rows, with or without an adapter, would be computed in a way that gives one of them other bits. */
   differAlone(rows: number, adapted: boolean): boolean;
 }

@@ -1,5 +1,5 @@
-// Rewrites a graph for the native module: operations that it has too become its own, and those around an int8 map become
-// part of the map, so that a row passes through them while it is in the processor's cache. A fused map gives the same bits
+// Rewrites a graph for the native module: operations that it has too become its own, and those around an int8 map or its
+// adapters become part of them, so that a row passes through them while it is in the processor's cache. A fused map gives the same bits
 // as its parts, so a graph may fuse them or, where a value is needed elsewhere too, not.
 
 import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph.ts";
@@ -7,9 +7,11 @@ import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph
 /** What an int8 map does to its input first: Int8Input in native/kernels.h. */
 const INPUT = { plain: 0, rmsNorm: 1, gatedSilu: 2, gatedGelu: 3 };
 
-/** Places of an Int8Linear's inputs. The first of them are those of linear.ts. */
+/** Place of an Int8Linear's input. The first of them are those of linear.ts. */
 const NORM_WEIGHT = 4;
-const RESIDUAL = 5;
+
+/** Operations that can add a value of the same shape to their result, and the place of that input. */
+const RESIDUAL: Readonly<Record<string, number>> = { Int8Linear: 5, LoraAdd: 3 };
 
 /** A new graph with the same inputs, outputs and initializers. */
 export function fused(graph: Graph): Graph {
@@ -67,7 +69,10 @@ class Rewriter {
     const activation = maker === null ? null : activationOf(maker);
     if (activation === null || !sameShape(activated!, up!)) return null;
     this.#nodes.delete(maker!);
-    return own("Gated", [maker!.inputs[0]!, up!], outputs, { activation });
+    const gate = maker!.inputs[0]!;
+    const halves = this.#halves(gate, up!);
+    if (halves !== null) this.#nodes.delete(halves);
+    return own("Gated", halves === null ? [gate, up!] : [halves.inputs[0]!], outputs, { activation });
   }
 
   /** The node with those before it that it takes in. */
@@ -86,18 +91,16 @@ class Rewriter {
       const attributes = { ...map.attributes, input: INPUT.rmsNorm, epsilon: maker.attributes.epsilon! };
       return { ...map, inputs: place(map.inputs.with(0, x!), NORM_WEIGHT, weight!), attributes };
     }
-    const halves = maker.op === "Gated" ? this.#halves(maker.inputs) : null;
-    if (halves === null) return map;
+    if (maker.op !== "Gated" || maker.inputs.length > 1) return map;
     this.#nodes.delete(maker);
-    this.#nodes.delete(halves);
     const input = maker.attributes.activation === 0 ? INPUT.gatedSilu : INPUT.gatedGelu;
-    return { ...map, inputs: map.inputs.with(0, halves.inputs[0]!), attributes: { ...map.attributes, input } };
+    return { ...map, inputs: map.inputs.with(0, maker.inputs[0]!), attributes: { ...map.attributes, input } };
   }
 
   /** The node that split one value into these two halves of its last dimension, if nothing else uses them. */
-  #halves([gate, up]: Node["inputs"]): Node | null {
-    const split = this.#partOf(gate!);
-    if (split?.op !== "Split" || split !== this.#partOf(up!) || !sameShape(gate!, up!)) return null;
+  #halves(gate: Value, up: Value): Node | null {
+    const split = this.#partOf(gate);
+    if (split?.op !== "Split" || split !== this.#partOf(up) || !sameShape(gate, up)) return null;
     const [first, second] = split.outputs;
     const last = split.inputs[0]!.shape.length - 1;
     return first === gate && second === up && split.attributes.axis === last ? split : null;
@@ -107,9 +110,10 @@ class Rewriter {
     for (const [i, term] of sum.inputs.entries()) {
       const map = this.#partOf(term!);
       const other = sum.inputs[1 - i]!;
-      if (map === null || !isInt8(map) || map.inputs[RESIDUAL] || !sameShape(term!, other)) continue;
+      const at = map?.domain === FLYWHEEL ? RESIDUAL[map.op] : undefined;
+      if (map === null || at === undefined || map.inputs[at] || !sameShape(term!, other)) continue;
       this.#nodes.delete(map);
-      return { ...map, inputs: place(map.inputs, RESIDUAL, other), outputs: sum.outputs };
+      return { ...map, inputs: place(map.inputs, at, other), outputs: sum.outputs };
     }
     return sum;
   }

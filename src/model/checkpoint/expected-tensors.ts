@@ -5,7 +5,7 @@ import type { ExpertsConfig } from "../families/family.ts";
 import { familyNamed } from "../families/registry.ts";
 import type { NormNames } from "../families/tensor-names.ts";
 import type { LayerConfig, ModelConfig } from "./model-config.ts";
-import { type LinearName, mapsOf } from "./sites.ts";
+import { type LinearName, mapsOf, type Site } from "./sites.ts";
 
 export interface TensorSpec {
   name: string;
@@ -64,6 +64,12 @@ export function linearShape(config: ModelConfig, name: LinearName): readonly [nu
     ...{ gate: [inner, hidden], up: [inner, hidden], gate_up: [2 * inner, hidden], down: [hidden, inner] },
   };
   return shapes[name];
+}
+
+/** Inputs and outputs of the stored maps of a site as one map. */
+export function siteShape(config: ModelConfig, layer: number, site: Site): { inputs: number; out: number } {
+  const shapes = config.layers[layer]!.maps[site].map((name) => linearShape(config, name));
+  return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };
 }
 
 /** The module of a linear map inside a layer, as Hugging Face names it: "self_attn.q_proj". */

@@ -18,8 +18,8 @@ import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
 const WEIGHTS_NAME = "adapter_model.safetensors";
 
 /**
- * Largest allowed factor; trained ones are far smaller. Every row of a step is multiplied with the factors of all its
- * adapters and only then masked (lora-inputs.ts). A product that overflows would make the rows of other requests NaN,
+ * Largest allowed factor; trained ones are far smaller. Without the native module, every row of a step is multiplied with the
+ * factors of all its adapters and only then masked (graph-lora.ts). A product that overflows would make the rows of other requests NaN,
  * because infinity times 0 is NaN.
  */
 const MAX_WEIGHT = 1e18;

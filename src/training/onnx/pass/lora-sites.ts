@@ -1,15 +1,15 @@
 // LoRA factors in the layout of the training graphs. The maps of a site have the same input, so their factors A are
-// side by side, [in, columns], each padded to a power of two as in serving (model/lora/lora-inputs.ts). Maps whose
+// side by side, [in, columns], each padded to a power of two (model/lora/lora-products.ts). Maps whose
 // results stay joined share one matrix B, [columns, out], where each fills its own outputs. Gradients have the same
 // layout.
 
 import type { Graph, Value } from "../../../graph/graph.ts";
 import { mul, split } from "../../../graph/ops.ts";
-import { linearShape } from "../../../model/checkpoint/expected-tensors.ts";
+import { linearShape, siteShape } from "../../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 import type { LinearName, Site } from "../../../model/checkpoint/sites.ts";
 import { eachPair, type LoraAdapter } from "../../../model/lora/lora-adapter.ts";
-import { narrowed, paddedRank, siteShape, widened } from "../../../model/lora/lora-inputs.ts";
+import { narrowed, paddedRank, widened } from "../../../model/lora/lora-products.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
 /** Maps of a site whose results stay joined. Gate and up are used separately; joining them would be a copy. */

@@ -1,29 +1,21 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import { chunk, fixtureFolder } from "../../../test/reference/runner-driver.ts";
 import type { Feeds } from "../../graph/session.ts";
 import { identityAdapter } from "../../training/files/adapter-files.ts";
 import { readModelConfig } from "../checkpoint/model-config.ts";
-import { LoraSlots } from "./lora-slots.ts";
-import { savePeft } from "./peft.ts";
+import { GraphFactors } from "./graph-factors.ts";
 
 const config = readModelConfig(fixtureFolder("llama"));
 
 /** Four adapters, in slots 1 to 4. */
-async function loaded(): Promise<LoraSlots> {
-  const slots = new LoraSlots(config, 4, 8);
-  const root = mkdtempSync(join(tmpdir(), "lora-slots-"));
-  for (let i = 1; i <= 4; i++) {
-    savePeft(join(root, `${i}`), identityAdapter(config, { rank: 2 * i, alpha: 8 }, i), config, { baseModel: "llama" });
-    await slots.load(join(root, `${i}`));
-  }
+function loaded(): GraphFactors {
+  const slots = new GraphFactors(config);
+  for (let i = 1; i <= 4; i++) slots.set(i, identityAdapter(config, { rank: 2 * i, alpha: 8 }, i));
   return slots;
 }
 
 /** The inputs of a step with a row on each of these slots. */
-function feedsOf(slots: LoraSlots, used: readonly number[]): Feeds {
+function feedsOf(slots: GraphFactors, used: readonly number[]): Feeds {
   const feeds: Feeds = {};
   slots.addFeeds(
     feeds,
@@ -34,8 +26,8 @@ function feedsOf(slots: LoraSlots, used: readonly number[]): Feeds {
 
 const factors = (feeds: Feeds) => feeds["lora_a.0.qkv"]!;
 
-it("builds few layouts however steps mix adapters, and gives each row its own factors", async () => {
-  const slots = await loaded();
+it("builds few layouts however steps mix adapters, and gives each row its own factors", () => {
+  const slots = loaded();
   const mixes = [[1], [2], [3], [4], [1, 2], [0, 3], [2, 3, 4], [0], [4, 1], [1, 2, 3, 4], [3, 1]];
   for (const used of mixes) factors(feedsOf(slots, used));
   const known = new Set(mixes.map((used) => factors(feedsOf(slots, used))));
@@ -54,8 +46,8 @@ it("builds few layouts however steps mix adapters, and gives each row its own fa
   expect(factors(feedsOf(slots, [0, 0])).dims).toEqual([64, 0]); // the base model alone pays for none
 });
 
-it("gives adapters that are used together for long a layout of their own", async () => {
-  const slots = await loaded();
+it("gives adapters that are used together for long a layout of their own", () => {
+  const slots = loaded();
   for (const used of [[1], [2], [3], [4], [1, 4]]) feedsOf(slots, used);
   expect(factors(feedsOf(slots, [1, 2])).dims[1]).toBe(4 * 3 * 8);
   for (let step = 0; step < 32; step++) feedsOf(slots, [1, 2]);
