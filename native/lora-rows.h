@@ -8,7 +8,7 @@ enum {
   // Of the 16 sums of a number, those of two vectors (or the only one) are made at once: more do not fit the registers.
   VECTORS = PARTS > 1 ? 2 : 1,
   PASSES = PARTS / VECTORS,
-  TILE_COLUMNS = PARTS > 1 ? 3 : 4,
+  TILE_COLUMNS = PARTS > 1 ? 2 : 4,
 };
 
 // Numbers `at` .. at + LANES - 1 of `end`; zeros beyond them.
@@ -44,7 +44,10 @@ INLINE void tile_pass(const float *const *x, const size_t rows, size_t inputs, c
     UNROLLED for (size_t v = 0; v < VECTORS; v++) {
       const size_t at = i + v * PASSES * LANES;
       Lanes factor[TILE_COLUMNS];
-      UNROLLED for (size_t c = 0; c < columns; c++) factor[c] = lanes_load(a + c * inputs + at);
+      UNROLLED for (size_t c = 0; c < columns; c++) {
+        factor[c] = lanes_load(a + c * inputs + at);
+        if (pass == 0 && v == 0) __builtin_prefetch(a + (columns + c) * inputs + at);  // the next tile
+      }
       UNROLLED for (size_t r = 0; r < rows; r++) {
         const Lanes value = lanes_load(x[r] + at);
         UNROLLED for (size_t c = 0; c < columns; c++) sums[r][c][v] = lanes_plus(sums[r][c][v], value, factor[c]);
@@ -135,6 +138,7 @@ INLINE void widen_tile(const float *t, size_t t_width, size_t columns, const flo
   }
   for (size_t c = 0; c < columns; c++) {
     const float *factors = b + c * b_width;
+    __builtin_prefetch(factors + b_width * columns);  // the next panel
     Lanes factor[WIDE];
     UNROLLED for (size_t v = 0; v < vectors; v++) {
       factor[v] = load_within(factors + v * LANES, 0, v + 1 < vectors ? LANES : last);

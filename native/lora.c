@@ -9,7 +9,7 @@ enum {
   PRODUCTS_PER_US = 8000,  // of one thread, roughly
   TASK_US = 8,             // least work of a task
   TASKS_PER_THREAD = 4,    // at most, so that a late thread holds up little
-  UNIT_COLUMNS = 12,       // of A
+  UNIT_COLUMNS = 8,        // of A
 };
 
 // A half of the work, in units: some columns of a part, or some of its outputs, for the rows of a block.
