@@ -76,8 +76,8 @@ static void widen_unit(const Job *job, const Block *block, size_t unit) {
   if (target.residual != NULL) target.residual += before + first;
   target.outputs = least(LORA_PANEL, outputs - first);
   const float *b = columns == 0 ? NULL : block->b + (before + first) * columns;
-  lora_widen_rows(block->t + part * block->columns, map->part_count * block->columns, columns, b, block->rows, block->count,
-                  &target);
+  lora_widen_rows(block->t + part * block->columns, map->part_count * block->columns, columns, b, block->rows,
+                  block->count, &target);
 }
 
 // --- Sharing ---

@@ -178,8 +178,8 @@ export class DecoderRunner implements Runner {
 
   #differAlone(rows: number, adapted: boolean): boolean {
     if (this.#int4RowsDiffer && rows % INT4_ROWS === 1) return true;
-    // With adapters that is so on every machine (see attention/paged-attention.ts).
-    return rows === 1 && adapted;
+    // With adapters in operations of the runtime that is so on every machine (see lora/graph-lora.ts).
+    return !hasKernels && rows === 1 && adapted;
   }
 
   /** Builds the graph again with inputs for adapters. No step runs meanwhile. If it fails, the old graph stays. */
