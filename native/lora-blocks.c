@@ -19,14 +19,14 @@ static bool make(Blocks *blocks, size_t rows, size_t t_count) {
   return false;
 }
 
-// Cuts `all`, rows of one adapter, into blocks.
-static void cut(Blocks *blocks, const Block *all, size_t t_width) {
-  for (size_t first = 0; first < all->count; first += BLOCK_ROWS) {
+// Cuts `all`, rows of one adapter, into blocks of at most `most` rows.
+static void cut(Blocks *blocks, const Block *all, size_t t_width, size_t most) {
+  for (size_t first = 0; first < all->count; first += most) {
     Block *block = &blocks->list[blocks->count++];
     *block = *all;
     block->rows += first;
     block->t += first * t_width;
-    block->count = all->count - first < BLOCK_ROWS ? all->count - first : BLOCK_ROWS;
+    block->count = all->count - first < most ? all->count - first : most;
   }
 }
 
@@ -36,7 +36,7 @@ bool blocks_of_one(Blocks *blocks, const Block *like, size_t rows) {
   all.rows = blocks->rows;
   all.count = rows;
   for (size_t row = 0; row < rows; row++) blocks->rows[row] = row;
-  cut(blocks, &all, like->columns);
+  cut(blocks, &all, like->columns, BLOCK_ROWS);
   return true;
 }
 
@@ -62,7 +62,7 @@ static bool seen(const int64_t *begins, size_t row) {
 }
 
 bool blocks_of_adapters(Blocks *blocks, const LoraMap *map, const float *factors, const int64_t *begins, size_t rows,
-                        bool wanted) {
+                        size_t most, bool wanted) {
   size_t t_count = 0;
   for (size_t row = 0; row < rows; row++) t_count += map->part_count * rank_at(factors, begins[row]);
   if (!make(blocks, rows, t_count)) return false;
@@ -77,7 +77,7 @@ bool blocks_of_adapters(Blocks *blocks, const LoraMap *map, const float *factors
       if (begins[row] == begins[first]) list[all.count++] = row;
     }
     const size_t t_width = map->part_count * all.columns;
-    cut(blocks, &all, t_width);
+    cut(blocks, &all, t_width, most);
     list += all.count;
     t += all.count * t_width;
   }

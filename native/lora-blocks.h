@@ -26,9 +26,10 @@ typedef struct {
 // Rows 0 .. rows - 1 in blocks like `like`, whose t is that of all rows. False = out of memory.
 bool blocks_of_one(Blocks *blocks, const Block *like, size_t rows);
 
-// The rows of each adapter, as lora_add has them; and those without one, if they are `wanted`.
+// The rows of each adapter, as lora_add has them, in blocks of at most `most` rows; and those without one, if they are
+// `wanted`.
 bool blocks_of_adapters(Blocks *blocks, const LoraMap *map, const float *factors, const int64_t *begins, size_t rows,
-                        bool wanted);
+                        size_t most, bool wanted);
 
 void blocks_free(Blocks *blocks);
 

@@ -95,6 +95,15 @@ static void do_units(void *data, size_t index) {
   }
 }
 
+// `work`: products. `most`: tasks.
+static void run_tasks(Job *job, size_t work, size_t most, void (*task)(void *data, size_t index), const Crew *crew) {
+  const size_t wanted = crew->threads == 1 ? 1 : crew->threads * TASKS_PER_THREAD;
+  job->tasks = least(least(work / (PRODUCTS_PER_US * TASK_US), wanted), most);
+  if (job->tasks < 2) job->tasks = 1;
+  if (job->tasks == 1) task(job, 0);
+  else crew->run(crew->pool, job->tasks, task, job);
+}
+
 // `products`: of a row for each column.
 static void share(Job *job, const Half *half, size_t products, const Crew *crew) {
   size_t work = 0;
@@ -105,22 +114,51 @@ static void share(Job *job, const Half *half, size_t products, const Crew *crew)
     job->units += half->units(job->map, block);
     work += block->count * (block->columns + 1) * products;
   }
-  if (job->units == 0) return;
-  const size_t most = crew->threads == 1 ? 1 : crew->threads * TASKS_PER_THREAD;
-  job->tasks = least(least(work / (PRODUCTS_PER_US * TASK_US), most), job->units);
-  if (job->tasks < 2) job->tasks = 1;
-  if (job->tasks == 1) do_units(job, 0);
-  else crew->run(crew->pool, job->tasks, do_units, job);
+  if (job->units > 0) run_tasks(job, work, job->units, do_units, crew);
+}
+
+// Both halves for some blocks.
+static void do_blocks(void *data, size_t index) {
+  const Job *job = data;
+  const size_t count = job->blocks->count;
+  for (size_t i = index * count / job->tasks; i < (index + 1) * count / job->tasks; i++) {
+    const Block *block = &job->blocks->list[i];
+    for (size_t unit = 0; unit < narrow_units(job->map, block); unit++) narrow_unit(job, block, unit);
+    for (size_t unit = 0; unit < widen_units(job->map, block); unit++) widen_unit(job, block, unit);
+  }
+}
+
+// Waking threads once for both halves is better, if there are blocks for all of them. Otherwise they share the factors.
+static void share_both(Job *job, const Crew *crew) {
+  const LoraMap *map = job->map;
+  if (job->blocks->count < crew->threads) {
+    share(job, &narrow_half, map->part_count * map->inputs, crew);
+    share(job, &widen_half, map->outputs, crew);
+    return;
+  }
+  size_t work = 0;
+  for (size_t i = 0; i < job->blocks->count; i++) {
+    const Block *block = &job->blocks->list[i];
+    work += block->count * (block->columns + 1) * (map->part_count * map->inputs + map->outputs);
+  }
+  run_tasks(job, work, job->blocks->count, do_blocks, crew);
+}
+
+// Most rows of a block, so that there are some blocks for every thread: whole tiles of lora-rows.h.
+static size_t block_rows(size_t rows, size_t threads) {
+  return threads == 1 ? BLOCK_ROWS : least(BLOCK_ROWS, 4 * pieces(rows, 8 * threads));
 }
 
 bool lora_add(const LoraMap *map, const float *factors, const int64_t *begins, const float *x, size_t rows,
               const float *residual, float *y, const Crew *crew) {
   Blocks blocks;
-  if (!blocks_of_adapters(&blocks, map, factors, begins, rows, residual != NULL)) return false;
+  if (!blocks_of_adapters(&blocks, map, factors, begins, rows, block_rows(rows, crew->threads),
+                          residual != NULL)) {
+    return false;
+  }
   Job job = {.map = map, .x = x, .blocks = &blocks,
              .target = {.y = y, .width = map->outputs, .adds = true, .residual = residual}};
-  share(&job, &narrow_half, map->part_count * map->inputs, crew);
-  share(&job, &widen_half, map->outputs, crew);
+  share_both(&job, crew);
   blocks_free(&blocks);
   return true;
 }
