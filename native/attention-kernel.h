@@ -7,10 +7,14 @@
 #include "attention-product.h"
 #include "attention-softmax.h"
 #include "attention-tile.h"
+#include "half.h"
 #include "rotary.h"
 
-// Scratch memory lies on the stack: 96 KiB.
+// Scratch memory lies on the stack: 96 KiB, and 128 KiB for keys and values of one block, widened.
 #define SCRATCH_FLOATS 24576
+#define WIDE_FLOATS 32768
+// With more rows than this, halves are widened once for all of them.
+#define MOST_ROWS_OF_HALVES MOST_ROWS
 // More rows than this would push a block's keys and values out of the nearest cache.
 #define TILE_ROWS 48
 
@@ -39,14 +43,21 @@ typedef struct {
   const float *queries;      // [rows][head_dim, rounded up]
   float *scores;             // [MOST_ROWS][block, rounded up]
   float *sums;               // [rows][sums_stride]
+  float *wide;               // [2][head_dim * block], or NULL: halves are widened in passing
 } Rows;
+
+// One head's part of a block: floats, or halves.
+typedef struct {
+  const void *keys, *values;
+  const void *next_keys;  // of the next block, NULL = it is not needed
+  bool half;
+} HeadBlock;
 
 INLINE size_t clamp(int64_t x, size_t most) { return x < 0 ? 0 : (uint64_t)x > most ? most : (size_t)x; }
 
 // Rows first .. first + count - 1 attend to the block whose first position is `base`. The first rows fetch the next
 // block's keys into the cache, if there is one.
-static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t base, const float *keys,
-                         const float *values, const float *next_keys) {
+static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t base, const HeadBlock *of) {
   const AttentionShape *shape = rows->shape;
   const size_t block = shape->block, head_dim = shape->head_dim;
   size_t from[MOST_ROWS], to[MOST_ROWS], low = block, high = 0;
@@ -64,12 +75,13 @@ static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t b
   const Product scores = {.depth = head_dim,
                           .a = rows->queries + first * query_stride,
                           .a_stride = query_stride,
-                          .b = keys,
+                          .b = of->keys,
                           .b_stride = block,
+                          .b_half = of->half,
                           .c = rows->scores,
                           .c_stride = scores_stride,
                           .add = false,
-                          .ahead = first ? NULL : values};
+                          .ahead = first ? NULL : of->values};
   product(scores, count, end < block ? end : block);
   float *sums = rows->sums + first * stride;
   for (size_t r = 0; r < count; r++) {
@@ -83,25 +95,37 @@ static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t b
   const Product weighted = {.depth = high - low,
                             .a = rows->scores + low,
                             .a_stride = scores_stride,
-                            .b = values + low * head_dim,
+                            .b = element_at(of->values, low * head_dim, of->half),
                             .b_stride = head_dim,
+                            .b_half = of->half,
                             .c = sums,
                             .c_stride = stride,
                             .add = true,
-                            .ahead = first ? NULL : next_keys};
+                            .ahead = first ? NULL : of->next_keys};
   product(weighted, count, head_dim);
 }
 
-INLINE const float *block_keys(const Tile *tile, size_t block) {
+INLINE const void *block_keys(const Tile *tile, size_t block) {
   const AttentionShape *shape = tile->shape;
-  return tile->cache + (size_t)tile->blocks[block] * attention_block_floats(shape) +
-         tile->kv_head * shape->head_dim * shape->block;
+  const size_t before = tile->kv_head * shape->head_dim * shape->block;
+  return element_at(tile->cache, (size_t)tile->blocks[block] * attention_block_elements(shape) + before, shape->half);
+}
+
+// `next`: whether the next block is needed too.
+static HeadBlock head_block(const Tile *tile, const Rows *rows, size_t block, bool next) {
+  const AttentionShape *shape = tile->shape;
+  const size_t elements = shape->head_dim * shape->block;
+  const void *keys = block_keys(tile, block), *values = element_at(keys, shape->kv_heads * elements, shape->half);
+  if (!rows->wide) return (HeadBlock){keys, values, next ? block_keys(tile, block + 1) : NULL, shape->half};
+  halves_widen(keys, elements, rows->wide);
+  halves_widen(values, elements, rows->wide + elements);
+  return (HeadBlock){rows->wide, rows->wide + elements, NULL, false};
 }
 
 static void group_attend(const Tile *tile, const Rows *rows, size_t row_count, size_t group, int64_t lowest,
                          int64_t highest) {
   const AttentionShape *shape = tile->shape;
-  const size_t stride = sums_stride(shape), head_floats = shape->head_dim * shape->block;
+  const size_t stride = sums_stride(shape);
   for (size_t r = 0; r < row_count; r++) {
     float *row = rows->sums + r * stride;
     memset(row, 0, stride * sizeof(float));
@@ -111,11 +135,10 @@ static void group_attend(const Tile *tile, const Rows *rows, size_t row_count, s
     const int64_t base = (int64_t)(b * shape->block);
     if (base > highest) break;
     if (base + (int64_t)shape->block <= lowest) continue;
-    const float *keys = block_keys(tile, b), *values = keys + shape->kv_heads * head_floats;
-    const float *next_keys = base + (int64_t)shape->block <= highest ? block_keys(tile, b + 1) : NULL;
+    const HeadBlock of = head_block(tile, rows, b, base + (int64_t)shape->block <= highest);
     for (size_t r = 0; r < row_count; r += MOST_ROWS) {
       const size_t rest = row_count - r;
-      strip_attend(rows, r, rest < MOST_ROWS ? rest : MOST_ROWS, base, keys, values, next_keys);
+      strip_attend(rows, r, rest < MOST_ROWS ? rest : MOST_ROWS, base, &of);
     }
   }
   for (size_t r = 0; r < row_count; r++) {
@@ -167,7 +190,9 @@ static void groups_attend(const Tile *tile, size_t first_group, size_t end_group
     const float *query = token->q + (tile->first_head + r % tile->heads) * head_dim;
     rotate_row(query, head_dim, token->cos, token->sin, tile->turned, queries + r * width);
   }
-  Rows rows = {shape, positions, queries, scratch, sums};
+  _Alignas(64) float wide[WIDE_FLOATS];
+  const bool widened = shape->half && row_count > MOST_ROWS_OF_HALVES && 2 * head_dim * shape->block <= WIDE_FLOATS;
+  Rows rows = {shape, positions, queries, scratch, sums, widened ? wide : NULL};
   for (size_t group = first_group; group < end_group; group++) {
     group_attend(tile, &rows, row_count, group, lowest, highest);
     if (!total) {

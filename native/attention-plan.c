@@ -52,7 +52,7 @@ static void finish_part(Plan *plan, Part *part) {
   part->pieces = 1;
   const double both = 2 * (double)shape->head_dim;
   part->cost = seen * both * (double)shape->heads / MULTIPLIED +
-               (double)(highest + 1 - lowest) * both * (double)(shape->kv_heads * sizeof(float)) / BYTES_READ;
+               (double)(highest + 1 - lowest) * both * (double)(shape->kv_heads * attention_element_bytes(shape)) / BYTES_READ;
   plan->cost += part->cost;
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct {
   const AttentionShape *shape;
-  float *cache;
+  void *cache;  // floats, or halves
   const Span *spans;
   size_t span_count;
   const float *q, *k, *v;  // k = NULL: all are stored

@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
   const AttentionShape *shape;
-  const float *cache;
+  const void *cache;  // floats, or halves
   const int64_t *blocks;  // of the sequence
   size_t kv_head;
   size_t first_head, heads;  // query heads that the tile computes

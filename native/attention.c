@@ -9,7 +9,11 @@
 #define SHORT_WORK 20000
 #define STORED_PER_NANOSECOND 2
 
-size_t attention_block_floats(const AttentionShape *shape) {
+size_t attention_element_bytes(const AttentionShape *shape) {
+  return shape->half ? sizeof(uint16_t) : sizeof(float);
+}
+
+size_t attention_block_elements(const AttentionShape *shape) {
   return 2 * shape->kv_heads * shape->head_dim * shape->block;
 }
 
@@ -116,7 +120,7 @@ static bool attend(const Call *call) {
   return done;
 }
 
-bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count,
+bool attention_paged(const AttentionShape *shape, void *cache, const Span *spans, size_t span_count,
                      const Heads *heads, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
                      const Crew *crew) {
   const Call call = {.shape = shape,
@@ -141,8 +145,9 @@ bool attention_paged(const AttentionShape *shape, float *cache, const Span *span
 
 bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count,
                      size_t keys, float *out, const Crew *crew) {
+  if (!tile_most_rows(shape)) return false;
   const size_t blocks = (keys + shape->block - 1) / shape->block;
-  float *cache = malloc((blocks * attention_block_floats(shape) + 1) * sizeof(float));
+  float *cache = malloc((blocks * attention_block_elements(shape) + 1) * sizeof(float));
   int64_t *table = malloc((blocks + 1) * sizeof(int64_t));
   bool done = cache && table;
   if (done) {

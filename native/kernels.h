@@ -51,10 +51,14 @@ typedef struct {
   size_t window;  // positions that a token sees, itself included; 0 = all before it
   float scale;    // factor on scores
   float softcap;  // 0 = none
+  bool half;      // the cache holds numbers of two bytes (half.h)
 } AttentionShape;
 
-// Floats of one block of one layer. Keys first, [kv_heads][head_dim][block], then values, [kv_heads][block][head_dim].
-size_t attention_block_floats(const AttentionShape *shape);
+// Bytes of one number of the cache.
+size_t attention_element_bytes(const AttentionShape *shape);
+
+// Numbers of one block of one layer. Keys first, [kv_heads][head_dim][block], then values, [kv_heads][block][head_dim].
+size_t attention_block_elements(const AttentionShape *shape);
 
 // New rows of one sequence: rows first_row .. first_row + count - 1 are its positions start .. start + count - 1.
 // `blocks`: where the blocks of positions 0 .. start + count - 1 lie in the cache, in order.
@@ -73,14 +77,14 @@ typedef struct {
   size_t turned;
 } Heads;
 
-// Stores keys and values of all spans in `cache` ([blocks][attention_block_floats]), then writes the attention of
+// Stores keys and values of all spans in `cache` ([blocks][attention_block_elements]), then writes the attention of
 // `wanted` rows, in this order, to out: [wanted_count][heads][head_dim]. wanted = NULL: of all rows. Rows of no span
 // become zeros. False = out of memory.
-bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count,
+bool attention_paged(const AttentionShape *shape, void *cache, const Span *spans, size_t span_count,
                      const Heads *heads, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
                      const Crew *crew);
 
-// The same sums over keys and values that are not in a cache. k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.
+// The same sums over keys and values that are not in a cache, as floats: shape->half is false. k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.
 // q: [count][heads][head_dim] at positions keys - count .. keys - 1.
 bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count, size_t keys,
                      float *out, const Crew *crew);

@@ -3,7 +3,7 @@
 //
 // PagedAttention, with the attribute window: qk [rows, ..] (each row begins with its query heads, then its key heads),
 // qkv [rows, ..] (each row ends with its value heads; may be qk), cos and sin [rows, turned / 2] (both optional: how
-// queries and keys are still to be rotated), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count,
+// queries and keys are still to be rotated), cache [blocks, numbers of a block] (float32 or float16), spans int64 [m, 4] (first row, count,
 // start, where the list of its blocks begins in the next input), blocks int64 [n], wanted rows int64 [w] (optional)
 // -> [w or rows, 1, heads * head_dim].
 // The cache is an input that is written to, in the caller's memory.
@@ -103,8 +103,11 @@ static OrtStatus *read_paged(const AttentionShape *shape, const OrtKernelContext
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) ORT_TRY(read_input(context, i, inputs[i]));
   const char *problem = find_heads(shape, in);
   if (problem != NULL) return ort_failure(problem);
-  if (!has_rows(&in->cache, rows_of(&in->cache), attention_block_floats(shape))) {
+  if (!has_rows(&in->cache, rows_of(&in->cache), attention_block_elements(shape))) {
     return ort_failure("PagedAttention: the cache has blocks of another size");
+  }
+  if (in->cache.type != ORT_FLOAT && in->cache.type != ORT_FLOAT16) {
+    return ort_failure("PagedAttention: the cache is neither float32 nor float16");
   }
   if (!has_rows(&in->spans, rows_of(&in->spans), 4)) return ort_failure("PagedAttention: a span is not four numbers");
   const int64_t *wanted = in->wanted.data;
@@ -130,7 +133,9 @@ static bool read_span(const AttentionShape *shape, const PagedInputs *in, const 
 }
 
 static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, Span *spans, OrtKernelContext *context) {
-  const AttentionShape *shape = &kernel->shape;
+  AttentionShape with_type = kernel->shape;
+  with_type.half = in->cache.type == ORT_FLOAT16;
+  const AttentionShape *shape = &with_type;
   size_t span_count = 0;
   for (size_t i = 0; i < rows_of(&in->spans); i++) {
     Span *span = &spans[span_count];

@@ -8,8 +8,8 @@
 
 static const OperationKind *const kinds[] = {&int8_linear_operation, &rms_norm_operation, &gated_operation,
                                              &paged_attention_operation, &plain_attention_operation,
-                                             &rotate_operation, &lora_add_operation, &lora_narrow_operation,
-                                             &lora_widen_operation};
+                                             &rotate_operation, &round_to_half_operation, &lora_add_operation,
+                                             &lora_narrow_operation, &lora_widen_operation};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 // The output lies in the memory of the first input, which nothing else may use.
@@ -37,6 +37,7 @@ static const char *get_provider(const OrtCustomOp *op) {
 }
 
 static int get_input_type(const OrtCustomOp *op, size_t index) {
+  if (kind_of(op) == &paged_attention_operation && index == PAGED_CACHE) return ORT_ANY_TYPE;
   return index < kind_of(op)->floats ? ORT_FLOAT : ORT_INT64;
 }
 
@@ -139,8 +140,7 @@ OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *inpu
   const OrtValue *value = NULL;
   ORT_TRY(ORT(KernelContext_GetInput)(context, index, &value));
   if (value == NULL) return NULL;
-  int type;
-  ORT_TRY(ORT(GetTensorElementTypeAndShapeDataReference)(value, &type, &input->dims, &input->rank));
+  ORT_TRY(ORT(GetTensorElementTypeAndShapeDataReference)(value, &input->type, &input->dims, &input->rank));
   ORT_TRY(ORT(GetTensorMutableData)((OrtValue *)value, &input->data));
   if (input->data == NULL) input->data = nothing;
   input->elements = 1;

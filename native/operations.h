@@ -5,7 +5,7 @@
 #include "binding.h"
 
 // A kind of operation. Inputs are `floats` float32 tensors, then `integers` int64 tensors, the last `optional` of which
-// may be absent. The one output is float32.
+// may be absent. The one output is float32. Only the cache of PagedAttention may be of another type.
 typedef struct {
   const char *name;
   size_t floats, integers, optional;
@@ -16,15 +16,20 @@ typedef struct {
 } OperationKind;
 
 extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
-    plain_attention_operation, rotate_operation, lora_add_operation, lora_narrow_operation, lora_widen_operation;
+    plain_attention_operation, rotate_operation, round_to_half_operation, lora_add_operation, lora_narrow_operation,
+    lora_widen_operation;
 
 // A copy of a kernel, to be freed with `free`.
 OrtStatus *keep_kernel(const void *kernel, size_t bytes, void **kept);
 // `create` of operations without attributes: the kernel is the number of threads, a size_t.
 OrtStatus *keep_threads(const OrtKernelInfo *info, size_t threads, void **kernel);
 
+// The place of PagedAttention's cache among its inputs.
+enum { PAGED_CACHE = 4 };
+
 typedef struct {
   void *data;  // NULL = absent
+  int type;
   const int64_t *dims;
   size_t rank, elements;
 } Input;

@@ -29,7 +29,8 @@ typedef struct {
 } OrtApiBase;
 
 // Element types of tensors, numbered as in ONNX files.
-enum { ORT_FLOAT = 1, ORT_UINT8 = 2, ORT_INT8 = 3, ORT_INT32 = 6, ORT_INT64 = 7, ORT_BOOL = 9 };
+enum { ORT_FLOAT = 1, ORT_UINT8 = 2, ORT_INT8 = 3, ORT_INT32 = 6, ORT_INT64 = 7, ORT_BOOL = 9, ORT_FLOAT16 = 10 };
+enum { ORT_ANY_TYPE = 0 };  // of a custom operation's input
 enum { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
 enum { ORT_LOG_WARNING = 2, ORT_LOG_ERROR = 3 };
 enum { ORT_SEQUENTIAL = 0, ORT_OPTIMIZE_ALL = 99 };

@@ -61,6 +61,8 @@ size_t element_bytes(int type) {
     case ORT_INT8:
     case ORT_BOOL:
       return 1;
+    case ORT_FLOAT16:
+      return 2;
     case ORT_FLOAT:
     case ORT_INT32:
       return 4;

@@ -10,6 +10,9 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLLED _Pragma("GCC unroll 16")
 
+// The largest number of two bytes.
+#define LARGEST_HALF 65504.f
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -31,6 +34,15 @@ INLINE float lanes_largest(Lanes x) { return _mm512_reduce_max_ps(x); }
 // The first lanes, zero in the others. 0 < count < LANES.
 INLINE Lanes lanes_load_some(const float *from, size_t count) {
   return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
+}
+
+// Numbers of two bytes: widened exactly, or rounded to the nearest, the even one of two. Beyond ±65504 they become that.
+// NaN stays NaN.
+INLINE Lanes lanes_widen(const uint16_t *from) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)); }
+INLINE void lanes_narrow(uint16_t *to, Lanes x) {
+  // Of a NaN and a number, the second one is taken.
+  const Lanes limited = _mm512_min_ps(lanes_all(LARGEST_HALF), _mm512_max_ps(lanes_all(-LARGEST_HALF), x));
+  _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(limited, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 // c + a * b and c - a * b, rounded once.
@@ -82,6 +94,14 @@ INLINE Lanes lanes_load_some(const float *from, size_t count) {
   return x;
 }
 
+// Numbers of two bytes: widened exactly, or rounded to the nearest, the even one of two. Beyond ±65504 they become that.
+// NaN stays NaN.
+INLINE Lanes lanes_widen(const uint16_t *from) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))); }
+INLINE void lanes_narrow(uint16_t *to, Lanes x) {
+  const Lanes limited = vminq_f32(vmaxq_f32(x, lanes_all(-LARGEST_HALF)), lanes_all(LARGEST_HALF));
+  vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(limited)));
+}
+
 // c + a * b and c - a * b, rounded once.
 INLINE Lanes lanes_plus(Lanes c, Lanes a, Lanes b) { return vfmaq_f32(c, a, b); }
 INLINE Lanes lanes_minus(Lanes c, Lanes a, Lanes b) { return vfmsq_f32(c, a, b); }
@@ -120,6 +140,20 @@ INLINE void lanes_store_some(float *to, Lanes x, size_t count) {
   }
   float all[LANES];
   lanes_store(all, x);
+  for (size_t i = 0; i < count; i++) to[i] = all[i];
+}
+
+// The first lanes, zero in the others. count < LANES.
+INLINE Lanes lanes_widen_some(const uint16_t *from, size_t count) {
+  uint16_t all[LANES] = {0};
+  for (size_t i = 0; i < count; i++) all[i] = from[i];
+  return lanes_widen(all);
+}
+
+// The first lanes. count < LANES.
+INLINE void lanes_narrow_some(uint16_t *to, Lanes x, size_t count) {
+  uint16_t all[LANES];
+  lanes_narrow(all, x);
   for (size_t i = 0; i < count; i++) to[i] = all[i];
 }
 

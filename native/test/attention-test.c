@@ -1,5 +1,5 @@
 // Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`:
-// how long one layer takes. Build: gcc FLAGS -I. attention*.c rotary*.c test/attention-test.c -lpthread -lm
+// how long one layer takes. Build: gcc FLAGS -I. attention*.c half*.c rotary*.c test/attention-test.c -lpthread -lm
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,10 @@
 #include <time.h>
 
 #include "crew.h"
+#include "half.h"
 #include "random.h"
 #include "rotary.h"
+#include "slow-half.h"
 
 // --- Data ---
 
@@ -20,13 +22,14 @@ static float *random_floats(size_t count) {
 
 // A cache of nothing but NaN, and numbers of its blocks in random order.
 typedef struct {
-  float *floats;
+  void *numbers;
   int64_t *order;
   size_t used;
 } Cache;
 static Cache cache_new(const AttentionShape *shape, size_t blocks) {
-  Cache cache = {malloc(blocks * attention_block_floats(shape) * sizeof(float)), malloc(blocks * sizeof(int64_t)), 0};
-  memset(cache.floats, 0xff, blocks * attention_block_floats(shape) * sizeof(float));
+  const size_t bytes = blocks * attention_block_elements(shape) * attention_element_bytes(shape);
+  Cache cache = {malloc(bytes), malloc(blocks * sizeof(int64_t)), 0};
+  memset(cache.numbers, 0xff, bytes);
   for (size_t i = 0; i < blocks; i++) cache.order[i] = (int64_t)i;
   for (size_t i = blocks; i > 1; i--) {
     const size_t j = random_bits() % i;
@@ -42,7 +45,7 @@ static const int64_t *cache_take(Cache *cache, const AttentionShape *shape, size
   return blocks;
 }
 static void cache_free(Cache cache) {
-  free(cache.floats);
+  free(cache.numbers);
   free(cache.order);
 }
 
@@ -51,7 +54,7 @@ static void cache_free(Cache cache) {
 typedef struct {
   AttentionShape shape;
   size_t length, q_row, kv_row;
-  float *q, *k, *v, *out, *other;  // q and k rotated
+  float *q, *k, *v, *out, *other;  // q and k rotated, k and v as the cache holds them
   Heads heads;                     // the same, not rotated yet, in the memory below
   float *qk_memory, *v_memory, *cos, *sin;
   bool failed;
@@ -78,7 +81,12 @@ static void lay_heads(Sequence *s, bool packed) {
   s->heads.v_stride = packed ? s->heads.qk_stride : s->kv_row + 3;
   s->heads.qk = s->qk_memory = random_floats(s->length * s->heads.qk_stride);
   s->v_memory = packed ? NULL : random_floats(s->length * s->heads.v_stride);
-  s->heads.v = packed ? s->heads.qk + qk_row : s->v_memory + 3;
+  float *v = packed ? s->qk_memory + qk_row : s->v_memory + 3;
+  s->heads.v = v;
+  // Too large for two bytes.
+  for (size_t row = 3; s->shape.half && row < s->length; row += 50) {
+    v[row * s->heads.v_stride] = row % 100 == 3 ? 1e6f : -INFINITY;
+  }
 }
 
 static void rotate_slowly(const Sequence *s, const float *x, size_t row, float *y) {
@@ -105,6 +113,10 @@ static void rotate_heads(Sequence *s) {
     for (size_t i = 0; i < s->q_row; i += dim) rotate_slowly(s, q + i, row, s->q + row * s->q_row + i);
     for (size_t i = 0; i < s->kv_row; i += dim) rotate_slowly(s, k + i, row, s->k + row * s->kv_row + i);
     memcpy(s->v + row * s->kv_row, s->heads.v + row * s->heads.v_stride, s->kv_row * sizeof(float));
+  }
+  for (size_t i = 0; s->shape.half && i < s->length * s->kv_row; i++) {
+    s->k[i] = slow_half(s->k[i]);
+    s->v[i] = slow_half(s->v[i]);
   }
 }
 
@@ -171,7 +183,7 @@ static void attend_rows(Sequence *s, Cache *cache, const int64_t *blocks, size_t
   heads.qk += from * heads.qk_stride;
   heads.v += from * heads.v_stride;
   if (heads.cos) heads.cos += from * (heads.turned / 2), heads.sin += from * (heads.turned / 2);
-  const bool done = attention_paged(&s->shape, cache->floats, &span, 1, &heads, to - from, NULL, 0,
+  const bool done = attention_paged(&s->shape, cache->numbers, &span, 1, &heads, to - from, NULL, 0,
                                     out + from * s->q_row, &crew);
   check(s, done, "memory");
 }
@@ -198,7 +210,10 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   float *qk = random_floats(rows * qk_row), *v = random_floats(rows * s->kv_row);
   float *cos = random_floats(rows * angles), *sin = random_floats(rows * angles);
   memcpy(qk + first * qk_row, s->heads.qk + half * qk_row, rest * qk_row * sizeof(float));
-  memcpy(v + first * s->kv_row, s->v + half * s->kv_row, rest * s->kv_row * sizeof(float));
+  for (size_t row = 0; row < rest; row++) {
+    const float *from = s->heads.v + (half + row) * s->heads.v_stride;
+    memcpy(v + (first + row) * s->kv_row, from, s->kv_row * sizeof(float));
+  }
   memcpy(cos + first * angles, s->cos + half * angles, rest * angles * sizeof(float));
   memcpy(sin + first * angles, s->sin + half * angles, rest * angles * sizeof(float));
   const Heads heads = {.qk = qk, .v = v, .qk_stride = qk_row, .v_stride = s->kv_row,
@@ -220,7 +235,7 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   wanted[rows + 2] = (int64_t)(rows - 1);
   float *out = malloc(wanted_count * s->q_row * sizeof(float));
   memset(out, 0x7f, wanted_count * s->q_row * sizeof(float));
-  check(s, attention_paged(shape, cache.floats, spans, 3, &heads, rows, wanted, wanted_count, out, &crew), "memory");
+  check(s, attention_paged(shape, cache.numbers, spans, 3, &heads, rows, wanted, wanted_count, out, &crew), "memory");
   for (size_t i = 0; i < wanted_count; i++) {
     const size_t row = (size_t)wanted[i];
     const float *result = out + i * s->q_row;
@@ -235,12 +250,15 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   free(qk), free(v), free(cos), free(sin), free(wanted), free(out);
 }
 
+// Floats: of a cache of halves, what those hold.
 static void attend_plain(Sequence *s, Crew crew) {
   const size_t half = s->length / 2;
-  check(s, attention_plain(&s->shape, s->q, s->k, s->v, s->length, s->length, s->other, &crew), "memory");
+  AttentionShape shape = s->shape;
+  shape.half = false;
+  check(s, attention_plain(&shape, s->q, s->k, s->v, s->length, s->length, s->other, &crew), "memory");
   check_bits(s, "without a cache");
   memcpy(s->other, s->out, half * s->q_row * sizeof(float));
-  check(s, attention_plain(&s->shape, s->q + half * s->q_row, s->k, s->v, s->length - half, s->length,
+  check(s, attention_plain(&shape, s->q + half * s->q_row, s->k, s->v, s->length - half, s->length,
                            s->other + half * s->q_row, &crew), "memory");
   check_bits(s, "without a cache, the last rows");
 }
@@ -254,13 +272,14 @@ static uint32_t bits_hash(const float *floats, size_t count) {
 }
 
 static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *crews) {
-  static size_t cases = 0;
+  static size_t calls = 0;
+  const size_t cases = calls++ / 2;  // once with floats, once with halves
   const size_t turned[] = {shape.head_dim / 2 * 2, 0, shape.head_dim / 4 * 2};
   Sequence s = {.shape = shape, .length = length, .q_row = shape.heads * shape.head_dim};
   s.kv_row = shape.kv_heads * shape.head_dim;
   s.shape.scale = loudness / sqrtf((float)shape.head_dim);
   s.heads.turned = turned[cases % 3];
-  lay_heads(&s, cases++ % 2 == 0);
+  lay_heads(&s, cases % 2 == 0);
   rotate_heads(&s);
   check_rotation(&s, crews[cases % 4]);
   s.out = malloc(length * s.q_row * sizeof(float));
@@ -291,8 +310,8 @@ static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *
   attend_in_batch(&s, crews[0], "in a batch");
   attend_in_batch(&s, crews[3], "in a batch, 16 threads");
   attend_plain(&s, crews[1]);
-  printf("%s heads %zu/%zu of %zu, %zu turned, block %zu, window %zu, softcap %g, length %zu: bits %08x, error %.1e\n",
-         s.failed ? "FAIL" : "OK  ", shape.heads, shape.kv_heads, shape.head_dim, s.heads.turned, shape.block,
+  printf("%s %s, heads %zu/%zu of %zu, %zu turned, block %zu, window %zu, softcap %g, length %zu: bits %08x, error %.1e\n",
+         s.failed ? "FAIL" : "OK  ", shape.half ? "halves" : "floats", shape.heads, shape.kv_heads, shape.head_dim, s.heads.turned, shape.block,
          shape.window, (double)shape.softcap, length, bits_hash(s.out, length * s.q_row), worst);
   fflush(stdout);
   free(s.q), free(s.k), free(s.v), free(s.out), free(s.other);
@@ -310,15 +329,22 @@ static double now(Crew crew) {
 }
 
 // `sequences` of `past` positions, each with `count` new ones.
-static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
-  const AttentionShape shape = {.heads = 8, .kv_heads = 4, .head_dim = 64, .block = 64, .scale = 0.125f};
+static void time_case(size_t sequences, size_t past, size_t count, bool half, Crew crew) {
+  const AttentionShape shape = {.heads = 8, .kv_heads = 4, .head_dim = 64, .block = 64, .scale = 0.125f, .half = half};
   const size_t rows = sequences * count, positions = past + count, blocks = (positions + 63) / 64;
   float *qkv = random_floats(rows * 1024), *cos = random_floats(rows * 32), *sin = random_floats(rows * 32);
   const Heads heads = {.qk = qkv, .v = qkv + 768, .qk_stride = 1024, .v_stride = 1024,
                        .cos = cos, .sin = sin, .turned = 64};
   float *out = malloc(rows * 512 * sizeof(float));
   Cache cache = cache_new(&shape, sequences * blocks);
-  for (size_t i = 0; i < sequences * blocks * attention_block_floats(&shape); i++) cache.floats[i] = 1.7f * random_number();
+  for (size_t i = 0; i < sequences * blocks * attention_block_elements(&shape); i++) {
+    const float number = 1.7f * random_number();
+    if (half) {
+      halves_narrow(&number, 1, (uint16_t *)cache.numbers + i);
+    } else {
+      ((float *)cache.numbers)[i] = number;
+    }
+  }
   Span *spans = malloc(sequences * sizeof(Span));
   for (size_t s = 0; s < sequences; s++) {
     spans[s] = (Span){(int64_t)(s * count), (int64_t)count, (int64_t)past, cache.order + s * blocks};
@@ -326,24 +352,24 @@ static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
   double best = INFINITY, total = 0;
   for (int i = 0; i < 300 && (i < 3 || total < 150000); i++) {
     const double start = now(crew);
-    attention_paged(&shape, cache.floats, spans, sequences, &heads, rows, NULL, 0, out, &crew);
+    attention_paged(&shape, cache.numbers, spans, sequences, &heads, rows, NULL, 0, out, &crew);
     const double took = now(crew) - start;
     if (took < best) best = took;
     total += took;
   }
   const double seen = (double)past + ((double)count + 1) / 2, multiplied = seen * (double)rows * 8 * 64 * 2;
-  printf("%2zu × %5zu + %4zu, %zu threads: %9.1f µs, %5.1f G multiply-adds/s\n", sequences, past, count, crew.threads,
-         best, multiplied / best / 1e3);
+  printf("%2zu × %5zu + %4zu, %s, %zu threads: %9.1f µs, %5.1f G multiply-adds/s\n", sequences, past, count,
+         half ? "halves" : "floats", crew.threads, best, multiplied / best / 1e3);
   fflush(stdout);
   free(qkv), free(cos), free(sin), free(out), free(spans);
   cache_free(cache);
 }
 
 static void time_all(const Crew *crews, size_t crew_count) {
-  static const size_t cases[][3] = {{1, 255, 1},  {1, 1023, 1}, {16, 1023, 1}, {32, 255, 1},  {1, 0, 128},
+  static const size_t cases[][3] = {{1, 255, 1}, {1, 1023, 1}, {32, 1023, 1}, {32, 255, 1},  {1, 0, 128},
                                     {1, 0, 512}, {1, 0, 1024}, {1, 2048, 512}, {1, 32767, 1}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    for (size_t c = 0; c < crew_count; c++) time_case(cases[i][0], cases[i][1], cases[i][2], crews[c]);
+    for (size_t c = 0; c < 2 * crew_count; c++) time_case(cases[i][0], cases[i][1], cases[i][2], c % 2, crews[c / 2]);
   }
 }
 
@@ -367,8 +393,10 @@ int main(int count, char **arguments) {
   static const size_t dims[] = {16, 24, 40, 64, 80, 96, 128, 256, 20, 18, 7}, shared[] = {1, 2, 3, 4, 7, 8, 50};
   static const size_t blocks[] = {16, 32, 64, 128, 20, 7}, lengths[] = {1, 33, 65, 200};
 #define RUN(heads_, kv_, dim_, block_, window_, cap_, length_, loud_) \
-  good &= run_case((AttentionShape){.heads = heads_, .kv_heads = kv_, .head_dim = dim_, .block = block_, \
-                                    .window = window_, .softcap = cap_}, length_, loud_, crews)
+  for (int half = 0; half < 2; half++) { \
+    good &= run_case((AttentionShape){.heads = heads_, .kv_heads = kv_, .head_dim = dim_, .block = block_, \
+                                      .window = window_, .softcap = cap_, .half = half}, length_, loud_, crews); \
+  }
   for (size_t i = 0; i < 11; i++) {
     for (size_t j = 0; j < 4; j++) RUN(4, 2, dims[i], blocks[(i + j) % 6], 0, 0, lengths[j], 1);
   }
