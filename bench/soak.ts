@@ -6,9 +6,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../src/app/embedded-engine.ts";
+import {
+  blockOfLinks,
+  cacheTypeHere,
+  createEmbeddedEngine,
+  DEFAULT_LINK_SIZE,
+  DEFAULT_WEIGHT_TYPE,
+} from "../src/app/embedded-engine.ts";
 import type { Engine } from "../src/engine/contract.ts";
-import { KvPool } from "../src/model/attention/kv-pool.ts";
+import { blockBytes } from "../src/model/attention/cache-type.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
 import { type Shape, writeRandomCheckpoint } from "./models/random-checkpoint.ts";
 import { SoakTraffic } from "./soak-traffic.ts";
@@ -35,7 +41,8 @@ if (!Number.isInteger(requests) || requests < 5000) {
 const folder = mkdtempSync(join(tmpdir(), "flywheel-soak-"));
 try {
   writeRandomCheckpoint(folder, SHAPE);
-  const kvCacheBytes = BLOCKS * KvPool.bytesPerBlock(readModelConfig(folder), blockOfLinks(DEFAULT_LINK_SIZE));
+  const cacheType = await cacheTypeHere(DEFAULT_WEIGHT_TYPE);
+  const kvCacheBytes = BLOCKS * blockBytes(readModelConfig(folder), blockOfLinks(DEFAULT_LINK_SIZE), cacheType);
   const faults: Error[] = [];
   const engine = await createEmbeddedEngine({
     folder,

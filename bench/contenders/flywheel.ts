@@ -1,8 +1,8 @@
 // Our engine as the service runs it: in its worker thread, with default scheduling. Only the prefix cache is off. Otherwise
 // it would answer every repetition after the first.
 
-import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
-import { KvPool } from "../../src/model/attention/kv-pool.ts";
+import { blockOfLinks, cacheTypeHere, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
+import { blockBytes } from "../../src/model/attention/cache-type.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
 import { startLap } from "../process/stopwatch.ts";
@@ -25,7 +25,7 @@ export async function create(options: ContenderOptions): Promise<Contender> {
     folder: options.model,
     weightType,
     threads: options.threads,
-    kvCacheBytes: blocks * KvPool.bytesPerBlock(config, positionsPerBlock),
+    kvCacheBytes: blocks * blockBytes(config, positionsPerBlock, await cacheTypeHere(weightType)),
     scheduling: { prefixCaching: false },
   });
   let cell: { prompt: number[]; batch: number; steps: number } | null = null;

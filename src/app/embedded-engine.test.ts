@@ -8,7 +8,7 @@ import { expect, it, vi } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
 import { AdapterSlots } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import { createEmbeddedEngine } from "./embedded-engine.ts";
+import { cacheTypeHere, createEmbeddedEngine } from "./embedded-engine.ts";
 
 it("shares one slot between a step and an operator's adapter, and reports across the thread that it is taken", async () => {
   const folder = fixtureFolder("llama");
@@ -68,7 +68,9 @@ it("takes a quarter of the container's memory, not of the machine's", async () =
     const engine = await createEmbeddedEngine({ folder, threads: 1 });
     const { maxModelLen } = engine.info;
     await engine.close();
-    expect(maxModelLen).toBe(2 ** 16 / (2 * 2 * 2 * 16 * 4)); // 2 layers, keys and values, 2 heads of 16 floats
+    // 2 layers, keys and values, 2 heads of 16 numbers
+    const bytes = (await cacheTypeHere("int8")) === "float16" ? 2 : 4;
+    expect(maxModelLen).toBe(2 ** 16 / (2 * 2 * 2 * 16 * bytes));
     await expect(createEmbeddedEngine({ folder, kvCacheBytes: 2 ** 19 })).rejects.toThrow(/memory \(262144 bytes\)/);
     limit.mockReturnValue(0); // no limit is known
     await (await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 19 })).close();

@@ -6,12 +6,13 @@ import type { SchedulingOptions } from "../engine/scheduling.ts";
 import { WorkerEngine } from "../engine/thread/worker-host.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
-import { KvPool } from "../model/attention/kv-pool.ts";
+import { blockBytes, type CacheType, cacheTypeFor } from "../model/attention/cache-type.ts";
 import { longestPiece } from "../model/attention/prefill-pieces.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { shortContext } from "../model/checkpoint/rope.ts";
 import type { WeightType } from "../model/linear/linear.ts";
+import { kernelsHere } from "../model/runtime-version.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import type { OnnxHostOptions } from "./onnx-host.ts";
 import { usableCores } from "./usable-cores.ts";
@@ -53,11 +54,12 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Wo
   const config = readModelConfig(options.folder);
   const linkSize = checkedLinkSize(options.linkSize ?? DEFAULT_LINK_SIZE);
   const positionsPerBlock = blockOfLinks(linkSize);
-  const { numBlocks, maxModelLen } = cacheSize(options, config, positionsPerBlock);
+  const weightType = options.weightType ?? DEFAULT_WEIGHT_TYPE;
+  const { numBlocks, maxModelLen } = cacheSize(options, config, positionsPerBlock, await cacheTypeHere(weightType));
   const host: OnnxHostOptions = {
     folder: options.folder,
     identity: checkpointIdentity(options.folder),
-    weightType: options.weightType ?? DEFAULT_WEIGHT_TYPE,
+    weightType,
     threads: options.threads ?? usableCores(),
     positionsPerBlock,
     numBlocks,
@@ -92,18 +94,29 @@ export function blockOfLinks(linkSize: number): number {
   return linkSize * Math.ceil(LEAST_POSITIONS / linkSize);
 }
 
-function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBlock: number) {
+/** As what an engine of this machine stores keys and values. */
+export async function cacheTypeHere(weightType: WeightType): Promise<CacheType> {
+  return cacheTypeFor(weightType, (await kernelsHere()).kernels === "native");
+}
+
+function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBlock: number, type: CacheType) {
   const memory = usableMemory();
   const bytes = kvCacheBytes(options);
   if (bytes > memory) {
     throw new OperatorError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
-  return cacheFor(bytes, options.maxModelLen ?? null, config, positionsPerBlock);
+  return cacheFor(bytes, options.maxModelLen ?? null, config, positionsPerBlock, type);
 }
 
 /** The blocks that so many bytes hold, and the longest sequence. Throws for a context that cannot be served. */
-export function cacheFor(bytes: number, wanted: number | null, config: ModelConfig, positionsPerBlock: number) {
-  const perBlock = KvPool.bytesPerBlock(config, positionsPerBlock);
+export function cacheFor(
+  bytes: number,
+  wanted: number | null,
+  config: ModelConfig,
+  positionsPerBlock: number,
+  type: CacheType,
+) {
+  const perBlock = blockBytes(config, positionsPerBlock, type);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {
     throw new OperatorError(

@@ -9,6 +9,7 @@ import { estimateMemory, type MemoryEstimate } from "../model/memory-estimate.ts
 import {
   blockOfLinks,
   cacheFor,
+  cacheTypeHere,
   DEFAULT_WEIGHT_TYPE,
   kvCacheBytes,
   usableMemory,
@@ -48,13 +49,14 @@ const BUSY_BYTES = 50e6;
 const KEPT_SHARE = 0.25;
 
 /** `path`: a checkpoint folder or a GGUF file. Throws as the server would: CheckpointError for the model, OperatorError for the context. */
-export function memoryPlan(
+export async function memoryPlan(
   path: string,
   config: Pick<Config, "dtype" | "kvCacheMemoryBytes" | "maxModelLen" | "blockSize" | "dataParallelSize" | "threads">,
-): MemoryPlan {
+): Promise<MemoryPlan> {
   const model = readModelConfig(path);
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
-  const estimate = estimateMemory(model, weightType, embeddingValueBytes(path));
+  const cacheType = await cacheTypeHere(weightType);
+  const estimate = estimateMemory(model, weightType, cacheType, embeddingValueBytes(path));
   const { kvCacheMemoryBytes, maxModelLen, dataParallelSize } = config;
   const engines =
     dataParallelSize === "auto"
@@ -68,6 +70,7 @@ export function memoryPlan(
     maxModelLen,
     model,
     positions,
+    cacheType,
   );
   const usualTokens = usualContext(model);
   const loadedBytes = PROGRAM_BYTES + weightBytes + KEPT_SHARE * engines * estimate.mapBytes;

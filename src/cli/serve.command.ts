@@ -68,7 +68,7 @@ You can also set every option with an environment variable (in brackets) or in a
 async function estimate(config: Config): Promise<void> {
   const { folder, name } = await findModel(config, createLog({ level: "warn", format: "text" }), false);
   console.log(`model      ${name}`);
-  for (const line of planLines(memoryPlan(folder, config))) console.log(line);
+  for (const line of planLines(await memoryPlan(folder, config))) console.log(line);
 }
 
 function announce({ url, token, service }: RunningServer): void {

@@ -5,8 +5,8 @@
 import { WeightMemory } from "./weight-memory.ts";
 
 export type Dim = number | string;
-export type DType = "float32" | "uint8" | "int8" | "int32" | "int64" | "bool";
-export type TypedData = Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
+export type DType = "float32" | "uint8" | "int8" | "int32" | "int64" | "bool" | "float16";
+export type TypedData = Float32Array | Uint16Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
 export type Attribute = number | string | readonly number[] | { float: number } | Graph;
 
 export interface Value {

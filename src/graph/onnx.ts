@@ -24,7 +24,9 @@ export interface OnnxModel {
 
 const OPSET = 21;
 const IR_VERSION = 10;
-const ELEMENT_TYPE: Record<DType, number> = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 };
+const ELEMENT_TYPE: Record<DType, number> = {
+  ...{ float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9, float16: 10 },
+};
 /** Constants up to this size travel inside the protobuf. */
 const INLINE_BYTES = 4096;
 

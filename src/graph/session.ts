@@ -98,6 +98,11 @@ export function floats(data: Float32Array, shape: readonly number[]): Tensor {
   return new Tensor("float32", data, shape);
 }
 
+/** float16, by its bits. */
+export function halves(data: Uint16Array, shape: readonly number[]): Tensor {
+  return new Tensor("float16", data, shape);
+}
+
 export function int64s(data: BigInt64Array, shape: readonly number[]): Tensor {
   return new Tensor("int64", data, shape);
 }

@@ -10,6 +10,7 @@
 import { Graph, type Value } from "../graph/graph.ts";
 import { gather } from "../graph/ops.ts";
 import { hasKernels } from "../graph/session.ts";
+import type { CacheType } from "./attention/cache-type.ts";
 import { graphAttention } from "./attention/graph-attention.ts";
 import { kernelAttention } from "./attention/kernel-attention.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
@@ -26,6 +27,8 @@ import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
 export interface DecoderGraphOptions extends WeightOptions {
   positionsPerBlock: number;
+  /** Only the native module takes float16. */
+  cacheType: CacheType;
   /** Whether the graph has inputs for adapters. */
   lora: boolean;
 }
@@ -41,7 +44,10 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   });
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
-  const attention = (hasKernels ? kernelAttention : graphAttention)(g, config, options.positionsPerBlock);
+  const { positionsPerBlock, cacheType } = options;
+  const attention = hasKernels
+    ? kernelAttention(g, config, positionsPerBlock, cacheType)
+    : graphAttention(g, config, positionsPerBlock);
   const lora = options.lora ? (hasKernels ? kernelLora : graphLora)(g, config) : null;
 
   let x = g.input("x", ["n", 1, config.hiddenSize]);

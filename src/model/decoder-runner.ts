@@ -4,6 +4,7 @@
 import type { Tensor } from "onnxruntime-node";
 import { joinRows } from "../graph/join-rows.ts";
 import { floats, GraphSession, hasKernels } from "../graph/session.ts";
+import { type CacheType, cacheTypeFor } from "./attention/cache-type.ts";
 import { GraphKeyValues } from "./attention/graph-key-values.ts";
 import { KernelKeyValues } from "./attention/kernel-key-values.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
@@ -37,8 +38,8 @@ export interface DecoderRunnerOptions {
   embedding?: SharedArrayBuffer;
 }
 
-/** With the weight options of this machine. */
-type RunnerOptions = DecoderRunnerOptions & WeightOptions;
+/** With what this machine makes of the weight type. */
+type RunnerOptions = DecoderRunnerOptions & WeightOptions & { cacheType: CacheType };
 
 /** Memory for the logits of this many rows is kept between steps. */
 const KEPT_ROWS = 64;
@@ -113,7 +114,8 @@ export class DecoderRunner implements Runner {
 
   /** Reads the weights and builds the graph. The checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, wanted: DecoderRunnerOptions): Promise<DecoderRunner> {
-    const options = { ...wanted, ...(await weightOptions(wanted.weightType)) };
+    const cacheType = cacheTypeFor(wanted.weightType, hasKernels);
+    const options = { ...wanted, ...(await weightOptions(wanted.weightType)), cacheType };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
     const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());
     return new DecoderRunner(checkpoint, options, session, int4RowsDiffer);
@@ -198,12 +200,13 @@ export class DecoderRunner implements Runner {
 }
 
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {
-  const { weightType, digits, positionsPerBlock, threads } = options;
-  const graph = buildDecoderGraph(checkpoint, { weightType, digits, positionsPerBlock, lora });
+  const { weightType, digits, positionsPerBlock, cacheType, threads } = options;
+  const graph = buildDecoderGraph(checkpoint, { weightType, digits, positionsPerBlock, cacheType, lora });
   return GraphSession.create(graph, { threads });
 }
 
-function keyValuesOf(config: ModelConfig, { positionsPerBlock, numBlocks, threads }: RunnerOptions): KeyValues {
-  if (hasKernels) return new KernelKeyValues(config, positionsPerBlock, numBlocks);
+function keyValuesOf(config: ModelConfig, options: RunnerOptions): KeyValues {
+  const { positionsPerBlock, numBlocks, cacheType, threads } = options;
+  if (hasKernels) return new KernelKeyValues(config, positionsPerBlock, numBlocks, cacheType);
   return new GraphKeyValues(config, positionsPerBlock, numBlocks, threads);
 }

@@ -109,7 +109,7 @@ const KNOWN: Record<string, { millions: number; config: Record<string, unknown> 
 const configOf = (name: string) => parseModelConfig(`${name}/config.json`, KNOWN[name]!.config as JsonObject);
 
 it.each(Object.keys(KNOWN))("%s has as many parameters as its authors say", (name) => {
-  const { parameters } = estimateMemory(configOf(name), "int8");
+  const { parameters } = estimateMemory(configOf(name), "int8", "float16");
   expect(Math.abs(parameters / 1e6 / KNOWN[name]!.millions - 1)).toBeLessThan(0.005);
 });
 
@@ -120,27 +120,30 @@ it("counts every byte of a model by hand", () => {
   const [embedding, norms] = [49152 * 576, (2 * 30 + 1) * 576];
   const head = embedding + 4 * 49152;
   const mapBytes = linears + 4 * outputs + head;
-  expect(estimateMemory(config, "int8")).toEqual({
+  expect(estimateMemory(config, "int8", "float32").cacheBytesPerToken).toBe(2 * 30 * 3 * 64 * 4);
+  expect(estimateMemory(config, "int8", "float16")).toEqual({
     parameters: linears + embedding + norms,
     weightBytes: mapBytes + 2 * embedding + 4 * norms,
     mapBytes,
-    cacheBytesPerToken: 2 * 30 * 3 * 64 * 4,
+    cacheBytesPerToken: 2 * 30 * 3 * 64 * 2,
     stepBytes: 512 * 4 * (6 * 576 + 4 * 1536),
   });
-  expect(estimateMemory(config, "float32", 4).weightBytes).toBe(4 * (linears + 2 * embedding + norms));
+  expect(estimateMemory(config, "float32", "float32", 4).weightBytes).toBe(4 * (linears + 2 * embedding + norms));
   // The head of an int4 model is int8.
-  expect(estimateMemory(config, "int4").weightBytes).toBe(0.625 * linears + head + 2 * embedding + 4 * norms);
+  expect(estimateMemory(config, "int4", "float16").weightBytes).toBe(
+    0.625 * linears + head + 2 * embedding + 4 * norms,
+  );
 });
 
 it("counts what stays float32 in every type: routers and learned positions", () => {
   const routers = readModelConfig(fixtureFolder("qwen3-moe"));
   const [experts, sparse] = [routers.layers[0]!.experts!.count, routers.layers.filter((layer) => layer.experts).length];
   const without = (type: "float32" | "int8") =>
-    estimateMemory(routers, type).weightBytes - estimateMemory(routers, type).mapBytes;
+    estimateMemory(routers, type, "float32").weightBytes - estimateMemory(routers, type, "float32").mapBytes;
   expect(without("int8")).toBe(without("float32"));
   expect(without("int8")).toBeGreaterThan(4 * sparse * experts * routers.hiddenSize);
   const gpt2 = readModelConfig(fixtureFolder("gpt2"));
-  const { weightBytes, mapBytes } = estimateMemory(gpt2, "int8");
+  const { weightBytes, mapBytes } = estimateMemory(gpt2, "int8", "float16");
   expect(weightBytes - mapBytes).toBeGreaterThan(4 * gpt2.maxPositions * gpt2.hiddenSize);
 });
 
@@ -148,9 +151,9 @@ it("the table of the guide is made of these numbers", () => {
   const guide = readFileSync(new URL("../../docs/guides/serving.md", import.meta.url), "utf8");
   for (const name of Object.keys(KNOWN)) {
     const config = configOf(name);
-    const { parameters, cacheBytesPerToken } = estimateMemory(config, "int8");
+    const { parameters, cacheBytesPerToken } = estimateMemory(config, "int8", "float16");
     const weights = (["float32", "int8", "int4"] as const).map((type) =>
-      bytesText(estimateMemory(config, type).weightBytes),
+      bytesText(estimateMemory(config, type, "float16").weightBytes),
     );
     const cells = [
       `\`${name}\``,

@@ -1,7 +1,7 @@
 // How much memory a model takes, computed from its configuration alone. The linear maps are in the chosen type; the
 // embedding keeps its stored one; norms, biases, routers and learned positions are float32. Adapters are not counted.
 
-import { KvPool } from "./attention/kv-pool.ts";
+import { blockBytes, type CacheType } from "./attention/cache-type.ts";
 import { eachTensor, expectedTensors, type TensorSpec } from "./checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { WeightType } from "./linear/linear.ts";
@@ -12,7 +12,7 @@ export interface MemoryEstimate {
   weightBytes: number;
   /** Of the linear maps among them. The runtime has them twice while it loads. */
   mapBytes: number;
-  /** Of the keys and values of one token, in float32. */
+  /** Of the keys and values of one token. */
   cacheBytesPerToken: number;
   /** Of the numbers between the layers in a step with a long piece of a prompt. */
   stepBytes: number;
@@ -24,7 +24,12 @@ const WEIGHT_BYTES: Record<WeightType, number> = { float32: 4, int8: 1, int4: 0.
 const STEP_ROWS = 512;
 
 /** `storedBytes`: of one value of the embedding in the checkpoint: 2 for BF16 and F16, 4 for F32. */
-export function estimateMemory(config: ModelConfig, type: WeightType, storedBytes = 2): MemoryEstimate {
+export function estimateMemory(
+  config: ModelConfig,
+  type: WeightType,
+  cacheType: CacheType,
+  storedBytes = 2,
+): MemoryEstimate {
   const tensors = expectedTensors(config);
   const { embedding, positions, head } = tensors;
   const wide = new Set([positions, ...tensors.layers.map(({ experts }) => experts?.router ?? null)]);
@@ -40,7 +45,7 @@ export function estimateMemory(config: ModelConfig, type: WeightType, storedByte
   mapBytes += linearBytes(head ?? embedding, type === "int4" ? "int8" : type);
   return {
     ...{ parameters, weightBytes: mapBytes + otherBytes, mapBytes },
-    cacheBytesPerToken: KvPool.bytesPerBlock(config, 1),
+    cacheBytesPerToken: blockBytes(config, 1, cacheType),
     stepBytes: STEP_ROWS * 4 * (6 * config.hiddenSize + 4 * config.intermediateSize),
   };
 }

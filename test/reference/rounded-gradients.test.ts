@@ -21,12 +21,15 @@ import { writeWidened } from "./widened-checkpoint.ts";
 /** How far rounded activations may move the gradient of models this small, relative to its norm. */
 const LIMITS = { int8: 0.08, int4: 0.2 } as const;
 
-function sequence(): TaskSequence {
-  const random = seededRandom(5);
+/** Several, because in one alone the chance of rounding weighs a lot. */
+const SEQUENCES = 4;
+
+function sequence(index: number): TaskSequence {
+  const random = seededRandom(5 + index);
   const ids = Int32Array.from({ length: 48 }, () => 3 + Math.floor(random() * 250));
   const predicting = Int32Array.from({ length: 24 }, (_, i) => 23 + i);
   return {
-    ...{ index: 0, group: -1, ids, predicting, targets: predicting.map((p) => ids[p + 1]!), advantage: 1, weight: 1 },
+    ...{ index, group: -1, ids, predicting, targets: predicting.map((p) => ids[p + 1]!), advantage: 1, weight: 1 },
     ...{ sampler: new Float64Array(24).fill(-5), precalculated: null, reference: null },
   };
 }
@@ -38,7 +41,8 @@ async function gradientOf(folder: string, weights: WeightType): Promise<Readonly
   const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, positionsPerBlock });
   model.setParameters(params, adapter.scale);
   const objective = { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null } as const;
-  const passes = { model, sequences: [sequence()], maxBytes: 1e9, between: async () => {} };
+  const sequences = Array.from({ length: SEQUENCES }, (_, index) => sequence(index));
+  const passes = { model, sequences, maxBytes: 1e9, between: async () => {} };
   const { gradients } = await gradientStep(passes, objective, params);
   await model.close();
   return gradients;

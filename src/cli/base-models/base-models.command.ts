@@ -57,7 +57,7 @@ export function addBaseModelCommands(program: Command): void {
   show.action(async (model: string, options: { json?: boolean }) => {
     const config = configOf(show, { model });
     const folder = cachedModel(model, environmentOf(config))?.snapshot ?? (await localFolder(config));
-    const plan = memoryPlan(folder, config);
+    const plan = await memoryPlan(folder, config);
     if (options.json) console.log(JSON.stringify({ model, folder, stored: storedType(folder), ...plan }));
     else for (const line of [`model      ${model} in ${folder}`, ...planLines(plan)]) console.log(line);
   });
@@ -89,9 +89,9 @@ async function localFolder(config: Config): Promise<string> {
   return (await findModel(config, createLog({ level: "warn", format: "text" }))).folder;
 }
 
-function listModels(config: Config, asJson: boolean): void {
-  const models = cachedModels(environmentOf(config)).map((model) => {
-    const plan = servable(model.snapshot, config);
+async function listModels(config: Config, asJson: boolean): Promise<void> {
+  const found = cachedModels(environmentOf(config)).map(async (model) => {
+    const plan = await servable(model.snapshot, config);
     return {
       ...model,
       stored: storedType(model.snapshot),
@@ -99,6 +99,7 @@ function listModels(config: Config, asJson: boolean): void {
       problem: "problem" in plan ? plan.problem : null,
     };
   });
+  const models = await Promise.all(found);
   if (asJson) {
     console.log(JSON.stringify(models));
     return;
@@ -118,9 +119,9 @@ function listModels(config: Config, asJson: boolean): void {
   console.log(`no models in ${hubCacheFolder(environmentOf(config))}; \`flywheel pull org/name\` downloads one`);
 }
 
-function servable(snapshot: string, config: Config) {
+async function servable(snapshot: string, config: Config) {
   try {
-    return memoryPlan(snapshot, config);
+    return await memoryPlan(snapshot, config);
   } catch (error) {
     if (error instanceof OperatorError) return { problem: error.message.replace(/\s+/g, " ") };
     throw error;

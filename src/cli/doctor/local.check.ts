@@ -91,7 +91,7 @@ async function* checkModel(config: Config): AsyncGenerator<Finding> {
       cached === null
         ? await findModel(config, createLog({ level: "warn", format: "text" }))
         : { folder: cached.snapshot };
-    const plan = memoryPlan(folder, config);
+    const plan = await memoryPlan(folder, config);
     yield ok("model", `${config.model} (${plan.family}) in ${folder}`);
     yield ok("context", contextText(plan));
     const seen = memoryText(plan);

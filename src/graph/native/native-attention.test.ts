@@ -1,11 +1,12 @@
-// PagedAttention, PlainAttention and Rotate, operations of the native module, in graphs.
+// PagedAttention, PlainAttention, Rotate and RoundToHalf, operations of the native module, in graphs.
 
 import { describe, expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
-import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
+import { halfOfBits, nearestHalf } from "../../../test/native/halves.ts";
+import { type DType, FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import type { Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";
-import { bools, type Feeds, floats, int64s } from "../session.ts";
+import { bools, type Feeds, floats, halves, int64s } from "../session.ts";
 import { nativeModule } from "./native-module.ts";
 
 describe.skipIf(nativeModule === null)("attention", () => {
@@ -76,15 +77,16 @@ describe.skipIf(nativeModule === null)("attention", () => {
     wanted?: Value;
     /** Queries and keys, if they are not beside the values. */
     qk?: Value;
+    cacheType?: DType;
   }
 
-  function paged(g: Graph, at: Graph, window: number, { rotated, wanted, qk }: Options): Value {
+  function paged(g: Graph, at: Graph, window: number, { rotated, wanted, qk, cacheType }: Options): Value {
     const all = g.input("qkv", ["n", "all", 1, headDim]);
     const inputs = [
       qk ?? all,
       all,
       ...(rotated ? [g.input("cos", ["n", "half"]), g.input("sin", ["n", "half"])] : [null, null]),
-      g.input("cache", ["places", blockFloats]),
+      g.input("cache", ["places", blockFloats], cacheType),
       g.input("spans", ["m", 4], "int64"),
       g.input("blocks", ["b"], "int64"),
       ...(wanted ? [wanted] : []),
@@ -191,6 +193,73 @@ describe.skipIf(nativeModule === null)("attention", () => {
     expect(asNumbers(results.y)).toEqual(asNumbers(y));
     expectClose(asNumbers(results.rotated), [...turned(qk, heads + kvHeads)]);
     await apart.release();
+  });
+
+  it("gives over a cache of float16 the bits of a float32 cache with the rounded numbers", async () => {
+    const loud = v.map((x, i) => (i % 41 === 3 ? x * 1e6 : x));
+    const rounded = joined([q, heads], [k.map(nearestHalf), kvHeads], [loud.map(nearestHalf), kvHeads]);
+    const given = joined([q, heads], [k, kvHeads], [loud, kvHeads]);
+    for (const window of [0, 6]) {
+      const wide = await sessionOf((g) => ({ y: paged(g, g, window, {}) }));
+      const memory = cache(8);
+      const feeds = { ...feedsFor(0, length, memory), qkv: rowsOf(rounded, allHeads, 0, length) };
+      const expected = asNumbers((await wide.run(feeds, { y: null })).y);
+      await wide.release();
+      for (const [threads, step] of [
+        [1, length],
+        [2, 5],
+        [1, 1],
+      ] as const) {
+        const session = await sessionOf((g) => ({ y: paged(g, g, window, { cacheType: "float16" }) }), threads);
+        const bits = new Uint16Array(8 * blockFloats);
+        const narrow = halves(bits, [8, blockFloats]);
+        const found: number[] = [];
+        for (let from = 0; from < length; from += step) {
+          const to = Math.min(length, from + step);
+          const part = { ...feedsFor(from, to, narrow), qkv: rowsOf(given, allHeads, from, to) };
+          found.push(...asNumbers((await session.run(part, { y: null })).y));
+        }
+        expect(found).toEqual(expected);
+        expect(Array.from(bits, halfOfBits)).toEqual(asNumbers(memory));
+        await session.release();
+      }
+    }
+  });
+
+  it("keeps NaN in a cache of float16", async () => {
+    const session = await sessionOf((g) => ({ y: paged(g, g, 0, { cacheType: "float16" }) }));
+    const broken = qkv.slice();
+    const lastOfRow = (row: number) => (row + 1) * allHeads * headDim - 1;
+    broken[lastOfRow(4)] = Number.NaN;
+    const narrow = halves(new Uint16Array(8 * blockFloats), [8, blockFloats]);
+    const feeds = { ...feedsFor(0, length, narrow), qkv: rowsOf(broken, allHeads, 0, length) };
+    const y = asNumbers((await session.run(feeds, { y: null })).y);
+    const nans = Array.from({ length }, (_, row) => Number.isNaN(y[(row + 1) * heads * headDim - 1]));
+    expect(nans).toEqual(nans.map((_, row) => row >= 4));
+    await session.release();
+  });
+
+  it("refuses a cache of another type", async () => {
+    const session = await sessionOf((g) => ({ y: paged(g, g, 0, { cacheType: "int64" }) }));
+    const feeds = feedsFor(0, length, int64s(new BigInt64Array(8 * blockFloats), [8, blockFloats]));
+    await expect(session.run(feeds, { y: null })).rejects.toThrow("neither float32 nor float16");
+    await session.release();
+  });
+
+  it("rounds numbers to float16 with any number of threads", async () => {
+    const x = noise(100_003, 3).map((value, i) => value * 2 ** ((i % 50) - 30));
+    x.set([Number.NaN, Infinity, -Infinity, 65519, 65520, -1e30, 0, -0, 2 ** -25, -(2 ** -24), 1 + 2 ** -11]);
+    for (const threads of [1, 2]) {
+      const session = await sessionOf((g) => {
+        const input = g.input("x", ["n", "m"]);
+        return { y: g.add("RoundToHalf", [input], [{ shape: input.shape }], {}, FLYWHEEL)[0]! };
+      }, threads);
+      const { y } = await session.run({ x: floats(x, [1, x.length]) }, { y: null });
+      expect(y!.dims).toEqual([1, x.length]);
+      expect(asNumbers(y)).toEqual(Array.from(x, nearestHalf));
+      expect((await session.run({ x: floats(new Float32Array(), [0, 2]) }, { y: null })).y!.dims).toEqual([0, 2]);
+      await session.release();
+    }
   });
 
   it("rotates many rows with several threads", async () => {

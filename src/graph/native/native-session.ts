@@ -33,6 +33,7 @@ const TYPES = [
   { name: "int32", code: 6, array: Int32Array },
   { name: "int64", code: 7, array: BigInt64Array },
   { name: "bool", code: 9, array: Uint8Array },
+  { name: "float16", code: 10, array: Uint16Array },
 ] as const;
 const CODES: Readonly<Record<string, number>> = Object.fromEntries(TYPES.map(({ name, code }) => [name, code]));
 const TYPE_OF_CODE = new Map<number, (typeof TYPES)[number]>(TYPES.map((type) => [type.code, type]));
@@ -117,7 +118,9 @@ export class NativeSession {
     this.#layout[slot] = code;
     this.#layout[slot + 1] = dims.length;
     for (let i = 0; i < dims.length; i++) this.#layout[slot + 2 + i] = dims[i]!;
-    this.#arrays[place] = data as TypedData;
+    // Newer versions of Node give it an array type of its own, which the module does not know.
+    const asBits = type === "float16" && !(data instanceof Uint16Array);
+    this.#arrays[place] = asBits ? bitsOf(data as unknown as Uint16Array) : (data as TypedData);
   }
 
   #take(place: number): Tensor {
@@ -127,6 +130,10 @@ export class NativeSession {
     for (let i = 0; i < this.#layout[slot + 1]!; i++) dims.push(this.#layout[slot + 2 + i]!);
     return new Tensor(name, new array(this.#arrays[place] as ArrayBuffer), dims);
   }
+}
+
+function bitsOf({ buffer, byteOffset, length }: Uint16Array): Uint16Array {
+  return new Uint16Array(buffer, byteOffset, length);
 }
 
 function placeOf(places: ReadonlyMap<string, number>, name: string): number {

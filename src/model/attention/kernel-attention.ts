@@ -3,6 +3,7 @@
 
 import { FLYWHEEL, type Graph } from "../../graph/graph.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
+import type { CacheType } from "./cache-type.ts";
 import type { ServedAttention } from "./served-attention.ts";
 
 /** The module sums the blocks of a group, and then the groups: GROUP_BLOCKS in native/attention.c. */
@@ -24,13 +25,18 @@ export function attentionAttributes(config: ModelConfig, positionsPerBlock: numb
  * Graph inputs: spans int64 [sequences, 4] = first row, rows, first position, where its blocks begin in `blocks`; blocks
  * int64: blocks of each sequence in order of position; cache.LAYER: the memory of all blocks, which the operation writes to.
  */
-export function kernelAttention(g: Graph, config: ModelConfig, positionsPerBlock: number): ServedAttention {
+export function kernelAttention(
+  g: Graph,
+  config: ModelConfig,
+  positionsPerBlock: number,
+  cacheType: CacheType,
+): ServedAttention {
   const spans = g.input("spans", ["sequences", 4], "int64");
   const blocks = g.input("blocks", ["blocks"], "int64");
   const shared = attentionAttributes(config, positionsPerBlock);
   return {
     attend(at, layer, { all, normed, rope }, wanted) {
-      const cache = g.input(`cache.${layer}`, ["places", blockElements(config, positionsPerBlock)]);
+      const cache = g.input(`cache.${layer}`, ["places", blockElements(config, positionsPerBlock)], cacheType);
       // It reads queries, keys and values where the map left them, and rotates them itself.
       const turn = [rope?.cos ?? null, rope?.sin ?? null];
       const operands = [normed ?? all, all, ...turn, cache, spans, blocks, ...(wanted === null ? [] : [wanted])];

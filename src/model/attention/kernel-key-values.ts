@@ -1,10 +1,11 @@
 // Keys and values for attention in the native module (kernel-attention.ts), which reads and writes them in place. It never
 // reads a position that a sequence has not stored, so what earlier sequences left need not be cleared.
 
-import { type Feeds, floats, int64s } from "../../graph/session.ts";
+import { type Feeds, floats, halves, int64s } from "../../graph/session.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import type { KeyValues, Piece, RunParts } from "../key-values.ts";
 import type { Chunk } from "../runner.ts";
+import type { CacheType } from "./cache-type.ts";
 import { blockElements } from "./kernel-attention.ts";
 
 /** Rows of a run, about. More need more memory between the layers and are hardly faster. */
@@ -12,15 +13,18 @@ const MOST_ROWS = 512;
 
 export class KernelKeyValues implements KeyValues {
   /** Of each layer: [numBlocks, blockElements]. The operating system fills it lazily. */
-  readonly #memories: readonly Float32Array[];
+  readonly #memories: readonly (Float32Array | Uint16Array)[];
   readonly #caches: Feeds;
   readonly #blockElements: number;
 
-  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number) {
+  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number, type: CacheType) {
     this.#blockElements = blockElements(config, positionsPerBlock);
-    this.#memories = config.layers.map(() => new Float32Array(numBlocks * this.#blockElements));
+    const Memory = type === "float16" ? Uint16Array : Float32Array;
+    this.#memories = config.layers.map(() => new Memory(numBlocks * this.#blockElements));
     const shape = [numBlocks, this.#blockElements];
-    this.#caches = Object.fromEntries(this.#memories.map((data, layer) => [`cache.${layer}`, floats(data, shape)]));
+    const tensor = (data: Float32Array | Uint16Array) =>
+      data instanceof Uint16Array ? halves(data, shape) : floats(data, shape);
+    this.#caches = Object.fromEntries(this.#memories.map((data, layer) => [`cache.${layer}`, tensor(data)]));
   }
 
   runsOf(chunks: readonly Chunk[]): Piece[][] {

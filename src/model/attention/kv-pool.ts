@@ -44,13 +44,6 @@ export class KvPool {
     this.#spare = new Float32Array(this.blockElements);
   }
 
-  /** Bytes of one block over all layers. */
-  static bytesPerBlock(config: ModelConfig, positionsPerBlock: number): number {
-    return (
-      2 * config.numLayers * config.numKvHeads * positionsPerBlock * config.headDim * Float32Array.BYTES_PER_ELEMENT
-    );
-  }
-
   place(block: number): number {
     return this.#placeOf[block]!;
   }

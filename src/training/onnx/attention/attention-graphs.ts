@@ -2,6 +2,7 @@
 // all layers share them. A forward graph is a plain softmax, or has exactly the bits of serving, for either form of its
 // attention. Rounded weights need that, because a difference in the last bit can flip a rounded activation. The backward
 // graph computes the softmax again, because keeping it would take memory that grows with the square of the length.
+// If serving rounds keys and values to float16, so do both graphs; a gradient passes the rounding unchanged.
 //
 // Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
 
@@ -23,6 +24,7 @@ import {
   transposedMatmul,
 } from "../../../graph/ops.ts";
 import { blockwiseAttention, scoresOf } from "../../../model/attention/blockwise-attention.ts";
+import type { CacheType } from "../../../model/attention/cache-type.ts";
 import { attentionAttributes } from "../../../model/attention/kernel-attention.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 
@@ -33,26 +35,32 @@ interface AttentionInputs {
   mask: Value;
 }
 
-function attentionInputs(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig): AttentionInputs {
-  const keys = ["s", numKvHeads * headDim];
+function attentionInputs(g: Graph, config: ModelConfig, cacheType: CacheType): AttentionInputs {
+  return { ...projectionInputs(g, config, cacheType), mask: g.input("mask", ["c", "s"]) };
+}
+
+/** Keys and values as the cache would hold them. */
+function projectionInputs(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig, cacheType: CacheType) {
   const q = g.input("q", ["c", numHeads * headDim]);
-  return { q, k: g.input("k", keys), v: g.input("v", keys), mask: g.input("mask", ["c", "s"]) };
+  const held = (name: string) => {
+    const x = g.input(name, ["s", numKvHeads * headDim]);
+    return cacheType === "float32" ? x : g.add("RoundToHalf", [x], [{ shape: x.shape }], {}, FLYWHEEL)[0]!;
+  };
+  return { q, k: held("k"), v: held("v") };
 }
 
 /** Output: attended [c, numHeads * headDim]. */
 export function plainForward(config: ModelConfig): Graph {
   const g = new Graph();
-  const { weights, values } = attentionWeights(g, config, attentionInputs(g, config));
+  const { weights, values } = attentionWeights(g, config, attentionInputs(g, config, "float32"));
   g.output("attended", fromHeads(g, config, matmul(g, weights, values)));
   return g;
 }
 
 /** The same in the order of the native module. Input instead of mask: window int64 [1], 0 = none. */
-export function kernelForward(config: ModelConfig, positionsPerBlock: number): Graph {
-  const { numHeads, numKvHeads, headDim } = config;
+export function kernelForward(config: ModelConfig, positionsPerBlock: number, cacheType: CacheType): Graph {
   const g = new Graph();
-  const q = g.input("q", ["c", numHeads * headDim]);
-  const [k, v] = [g.input("k", ["s", numKvHeads * headDim]), g.input("v", ["s", numKvHeads * headDim])];
+  const { q, k, v } = projectionInputs(g, config, cacheType);
   const operands = [q, k, v, g.input("window", [1], "int64")];
   const attributes = attentionAttributes(config, positionsPerBlock);
   g.output("attended", g.add("PlainAttention", operands, [{ shape: q.shape }], attributes, FLYWHEEL)[0]!);
@@ -76,9 +84,9 @@ export function blockwiseForward(config: ModelConfig, positionsPerBlock: number)
  * Further inputs: attended, dattended. Outputs: dq, dk, dv.
  * With the weights P and dP = dO · Vᵀ: dS = P * (dP - sum(dP * P)). That sum equals dO · O, a product of short rows.
  */
-export function attentionBackward(config: ModelConfig): Graph {
+export function attentionBackward(config: ModelConfig, cacheType: CacheType): Graph {
   const g = new Graph();
-  const inputs = attentionInputs(g, config);
+  const inputs = attentionInputs(g, config, cacheType);
   const { queries, keys, values, scores, weights } = attentionWeights(g, config, inputs);
   const [o, dO] = ["attended", "dattended"].map((name) => toHeads(g, config, g.input(name, inputs.q.shape)));
   const dWeights = sub(g, matmulTransposed(g, dO!, values), reduceSum(g, mul(g, dO!, o!), 2, true));

@@ -2,7 +2,9 @@
 // and joins the results. It has no weights, so all layers use the same one.
 
 import { type Feeds, floats, GraphSession, hasKernels, type SessionOptions } from "../../../graph/session.ts";
+import { cacheTypeFor } from "../../../model/attention/cache-type.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import type { WeightType } from "../../../model/linear/linear.ts";
 import { addInto, type Rows, rowsOf } from "../packing/row-slices.ts";
 import type { AttentionCall } from "./attention-calls.ts";
 import { attentionBackward, blockwiseForward, kernelForward, plainForward } from "./attention-graphs.ts";
@@ -31,16 +33,17 @@ export class Attention {
     this.#sessions = sessions;
   }
 
-  /** `positionsPerBlock`: blocks of serving, to give exactly its bits; null = a faster order of summation. */
+  /** `positionsPerBlock`: blocks of serving, to give exactly its bits; null = a faster order of summation, without a cache. */
   static async create(
     config: ModelConfig,
     positionsPerBlock: number | null,
-    options: SessionOptions,
+    options: SessionOptions & { weightType: WeightType },
   ): Promise<Attention> {
     const order = positionsPerBlock === null ? "plain" : hasKernels ? "kernel" : "blockwise";
+    const cacheType = order === "kernel" ? cacheTypeFor(options.weightType, true) : "float32";
     return new Attention(config, order, {
-      forward: await GraphSession.create(FORWARD[order](config, positionsPerBlock ?? 0), options),
-      backward: await GraphSession.create(attentionBackward(config), options),
+      forward: await GraphSession.create(FORWARD[order](config, positionsPerBlock ?? 0, cacheType), options),
+      backward: await GraphSession.create(attentionBackward(config, cacheType), options),
     });
   }
 
