@@ -10,13 +10,17 @@
 #include "half.h"
 #include "rotary.h"
 
-// Scratch memory lies on the stack: 96 KiB, and 128 KiB for keys and values of one block, widened.
-#define SCRATCH_FLOATS 24576
+// Scratch memory lies on the stack: 98 KiB, and 128 KiB for keys and values of one block, widened.
+#define SCRATCH_FLOATS 25088
 #define WIDE_FLOATS 32768
 // With more rows than this, halves are widened once for all of them.
 #define MOST_ROWS_OF_HALVES MOST_ROWS
-// More rows than this would push a block's keys and values out of the nearest cache.
+// More rows than this would push a block's keys and values out of the nearest cache. More would widen halves less often.
+#if defined(__x86_64__)
 #define TILE_ROWS 48
+#elif defined(__aarch64__)
+#define TILE_ROWS 96
+#endif
 
 INLINE size_t whole_vectors(size_t lanes) { return (lanes + 15) & ~(size_t)15; }
 
