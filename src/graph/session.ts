@@ -26,9 +26,10 @@ export const hasKernels = nativeModule !== null;
 
 /**
  * How long an idle thread waits in a busy loop before it sleeps. The runtime's own limit is tens of milliseconds, which would
- * keep all cores busy after every step.
+ * keep all cores busy after every step. Operations of the native module are few and long: waking a thread for the next one costs
+ * more than waiting for the slowest thread of this one.
  */
-const SPIN_MICROSECONDS = 20;
+const SPIN_MICROSECONDS = hasKernels ? 200 : 20;
 
 /** A session of either binding. */
 interface BoundSession {
