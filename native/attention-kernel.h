@@ -15,7 +15,7 @@
 #define WIDE_FLOATS 32768
 // With more rows than this, halves are widened once for all of them.
 #define MOST_ROWS_OF_HALVES MOST_ROWS
-// More rows than this would push a block's keys and values out of the nearest cache. More would widen halves less often.
+// More rows than this would push a block's keys and values out of the nearest cache. Fewer would widen halves more often.
 #if defined(__x86_64__)
 #define TILE_ROWS 48
 #elif defined(__aarch64__)

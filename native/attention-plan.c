@@ -51,8 +51,8 @@ static void finish_part(Plan *plan, Part *part) {
   part->end_group = (size_t)highest / group + 1;
   part->pieces = 1;
   const double both = 2 * (double)shape->head_dim;
-  part->cost = seen * both * (double)shape->heads / MULTIPLIED +
-               (double)(highest + 1 - lowest) * both * (double)(shape->kv_heads * attention_element_bytes(shape)) / BYTES_READ;
+  const double bytes = both * (double)(shape->kv_heads * attention_element_bytes(shape));  // of a position
+  part->cost = seen * both * (double)shape->heads / MULTIPLIED + (double)(highest + 1 - lowest) * bytes / BYTES_READ;
   plan->cost += part->cost;
 }
 

@@ -1,6 +1,7 @@
 // C[rows][columns] (+)= A[rows][depth] · B[depth][columns], for few rows: both products of attention. Every element of
 // C is one chain of fused multiply-adds in the order of depth, so its bits do not depend on the rows and columns beside
-// it. B may be numbers of two bytes, which are widened on the way: the bits are those of the widened B. Rows of C have room for whole vectors of 16; those of A and B are not read beyond their end.
+// it. B may be numbers of two bytes, which are widened on the way: the bits are those of the widened B. Rows of C have
+// room for whole vectors of 16; those of A and B are not read beyond their end.
 #ifndef FLYWHEEL_ATTENTION_PRODUCT_H
 #define FLYWHEEL_ATTENTION_PRODUCT_H
 

@@ -113,7 +113,8 @@ static void fetch_weights(const Int8Weights *weights, const Part *part) {
   for (size_t i = 0; i < at_most(bytes, FETCHED_BYTES); i += 64) __builtin_prefetch(first + i, 0, 2);
 }
 
-// Digits of rows first .. end - 1, together with the threads that need them too. `part`: what this thread multiplies then.
+// Digits of rows first .. end - 1, together with the threads that need them too. `part`: what this thread multiplies
+// then.
 static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, const Part *part, float *room) {
   size_t rows = end - first, pieces = ceil_div(rows, job->plan.piece_rows), piece;
   while ((piece = atomic_fetch_add_explicit(&progress->begun, 1, memory_order_relaxed)) < pieces) {

@@ -12,7 +12,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-// What becomes of 16 sums: stored; added to a residual and stored; or only some outputs exist, with or without a residual.
+// What becomes of 16 sums: they are stored, or added to a residual and stored, or only some of these outputs exist.
 typedef enum { STORED, ADDED, PARTLY } Ending;
 
 // One row's 16 outputs, `count` of them stored.

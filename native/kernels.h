@@ -84,7 +84,8 @@ bool attention_paged(const AttentionShape *shape, void *cache, const Span *spans
                      const Heads *heads, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
                      const Crew *crew);
 
-// The same sums over keys and values that are not in a cache, as floats: shape->half is false. k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.
+// The same sums over keys and values that are not in a cache, as floats: shape->half is false.
+// k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.
 // q: [count][heads][head_dim] at positions keys - count .. keys - 1.
 bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count, size_t keys,
                      float *out, const Crew *crew);

@@ -3,9 +3,9 @@
 //
 // PagedAttention, with the attribute window: qk [rows, ..] (each row begins with its query heads, then its key heads),
 // qkv [rows, ..] (each row ends with its value heads; may be qk), cos and sin [rows, turned / 2] (both optional: how
-// queries and keys are still to be rotated), cache [blocks, numbers of a block] (float32 or float16), spans int64 [m, 4] (first row, count,
-// start, where the list of its blocks begins in the next input), blocks int64 [n], wanted rows int64 [w] (optional)
-// -> [w or rows, 1, heads * head_dim].
+// queries and keys are still to be rotated), cache [blocks, numbers of a block] (float32 or float16), spans int64
+// [m, 4] (first row, count, start, where the list of its blocks begins in the next input), blocks int64 [n], wanted rows
+// int64 [w] (optional) -> [w or rows, 1, heads * head_dim].
 // The cache is an input that is written to, in the caller's memory.
 //
 // PlainAttention: q [count, heads * head_dim], k and v [keys, kv_heads * head_dim], window int64 [1]

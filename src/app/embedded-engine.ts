@@ -96,7 +96,7 @@ export function blockOfLinks(linkSize: number): number {
 
 /** As what an engine of this machine stores keys and values. */
 export async function cacheTypeHere(weightType: WeightType): Promise<CacheType> {
-  return cacheTypeFor(weightType, (await kernelsHere()).kernels === "native");
+  return cacheTypeFor(weightType !== "float32", (await kernelsHere()).kernels === "native");
 }
 
 function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBlock: number, type: CacheType) {

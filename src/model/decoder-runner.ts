@@ -114,7 +114,7 @@ export class DecoderRunner implements Runner {
 
   /** Reads the weights and builds the graph. The checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, wanted: DecoderRunnerOptions): Promise<DecoderRunner> {
-    const cacheType = cacheTypeFor(wanted.weightType, hasKernels);
+    const cacheType = cacheTypeFor(wanted.weightType !== "float32", hasKernels);
     const options = { ...wanted, ...(await weightOptions(wanted.weightType)), cacheType };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
     const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());

@@ -1,7 +1,6 @@
 // As what keys and values are stored, and how much memory that takes.
 
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import type { WeightType } from "../linear/linear.ts";
 
 export type CacheType = "float32" | "float16";
 
@@ -11,8 +10,8 @@ const BYTES: Record<CacheType, number> = { float32: 4, float16: 2 };
  * Rounded weights lose far more than a cache in float16 does, which reads and holds half as many bytes. Only the native
  * module has it. `kernels`: whether that runs here.
  */
-export function cacheTypeFor(weights: WeightType, kernels: boolean): CacheType {
-  return kernels && weights !== "float32" ? "float16" : "float32";
+export function cacheTypeFor(rounded: boolean, kernels: boolean): CacheType {
+  return rounded && kernels ? "float16" : "float32";
 }
 
 /** Bytes of one block over all layers. */

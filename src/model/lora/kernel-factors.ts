@@ -68,9 +68,7 @@ export class KernelFactors implements ServedFactors {
     memory[HEADER.scale] = adapter.scale;
     for (const site of sites.flatMap((ofLayer) => Object.values(ofLayer))) {
       const pairs = site.maps.map((name) => adapter.layers[site.layer]![name]);
-      for (const [i, pair] of pairs.entries()) {
-        memory[HEADER.flags + site.firstFlag + i] = pair === undefined ? 0 : 1;
-      }
+      for (const [i, pair] of pairs.entries()) memory[HEADER.flags + site.firstFlag + i] = pair === undefined ? 0 : 1;
       writeSite(memory.subarray(header + adapter.rank * site.place), adapter.rank, site, pairs);
     }
   }

@@ -40,7 +40,7 @@ export class Attention {
     options: SessionOptions & { weightType: WeightType },
   ): Promise<Attention> {
     const order = positionsPerBlock === null ? "plain" : hasKernels ? "kernel" : "blockwise";
-    const cacheType = order === "kernel" ? cacheTypeFor(options.weightType, true) : "float32";
+    const cacheType = order === "kernel" ? cacheTypeFor(options.weightType !== "float32", true) : "float32";
     return new Attention(config, order, {
       forward: await GraphSession.create(FORWARD[order](config, positionsPerBlock ?? 0, cacheType), options),
       backward: await GraphSession.create(attentionBackward(config, cacheType), options),
