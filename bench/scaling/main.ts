@@ -11,7 +11,7 @@ import { flagsOrExit } from "../process/flags-or-exit.ts";
 import { type Remote, startRemote } from "../process/remote.ts";
 import { type Lap, median } from "../process/stopwatch.ts";
 import { describeMachine } from "../report/machine.ts";
-import { stepTime } from "./adapters.ts";
+import { stepTimes } from "./adapters.ts";
 
 const PARTS = ["threads", "long", "adapters"] as const;
 const CONTEXTS = [1024, 8192, 32_768];
@@ -118,11 +118,11 @@ async function adaptersPart(): Promise<void> {
   console.log("| adapters in the batch | ms per step | speed |\n|---:|---:|---:|");
   const files = new ModelFiles(null, flags.size);
   try {
-    let plain: number | null = null;
-    for (const adapters of [0, 1, 4, 8]) {
-      const milliseconds = await stepTime(files.checkpoint.path, threads, adapters);
-      plain ??= milliseconds;
-      console.log(`| ${[adapters, milliseconds.toFixed(2), (plain / milliseconds).toFixed(2)].join(" | ")} |`);
+    const counts = [0, 1, 4, 8];
+    const milliseconds = await stepTimes(files.checkpoint.path, threads, counts);
+    for (const [i, adapters] of counts.entries()) {
+      const speed = milliseconds[0]! / milliseconds[i]!;
+      console.log(`| ${[adapters, milliseconds[i]!.toFixed(2), speed.toFixed(2)].join(" | ")} |`);
     }
   } finally {
     files.remove();
