@@ -41,6 +41,7 @@ inBrowser("the pages of policies", (bench) => {
     await hasFocus("Roll back to step 0");
     await page.keyboard.press("Enter");
     await steps.getByRole("alertdialog").waitFor();
+    await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("No");
     await page.keyboard.press("Escape");
     await steps.getByRole("alertdialog").waitFor({ state: "detached" });
     await hasFocus("Roll back to step 0");

@@ -116,8 +116,8 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
       return process.memoryUsage().rss;
     };
     const before = await runMany(10_000);
-    // The results of these are 80 MB.
-    expect((await runMany(20_000)) - before).toBeLessThan(40e6);
+    // The results of these are 240 MB. Some of them wait for the garbage collector, 41 MB were seen.
+    expect((await runMany(60_000)) - before).toBeLessThan(80e6);
     await session.release();
   });
 
