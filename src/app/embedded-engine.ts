@@ -94,7 +94,7 @@ export function blockOfLinks(linkSize: number): number {
   return linkSize * Math.ceil(LEAST_POSITIONS / linkSize);
 }
 
-/** As what an engine of this machine stores keys and values. */
+/** The type in which engines on this machine store keys and values. */
 export async function cacheTypeHere(weightType: WeightType): Promise<CacheType> {
   return cacheTypeFor(weightType !== "float32", (await kernelsHere()).kernels === "native");
 }

@@ -116,7 +116,7 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
       return process.memoryUsage().rss;
     };
     const before = await runMany(10_000);
-    // The results of these are 240 MB. Some of them wait for the garbage collector, 41 MB were seen.
+    // The results of these are 240 MB. Some wait for the garbage collector: 41 MB once.
     expect((await runMany(60_000)) - before).toBeLessThan(80e6);
     await session.release();
   });

@@ -1,4 +1,4 @@
-// As what keys and values are stored, and how much memory that takes.
+// The type in which keys and values are stored, and the memory that takes.
 
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 
@@ -7,8 +7,8 @@ export type CacheType = "float32" | "float16";
 const BYTES: Record<CacheType, number> = { float32: 4, float16: 2 };
 
 /**
- * Rounded weights lose far more than a cache in float16 does, which reads and holds half as many bytes. Only the native
- * module has it. `kernels`: whether that runs here.
+ * Rounding weights costs far more accuracy than a cache in float16, which takes half the memory and is read faster. Only the
+ * native module has one. `kernels`: whether the module runs here.
  */
 export function cacheTypeFor(rounded: boolean, kernels: boolean): CacheType {
   return rounded && kernels ? "float16" : "float32";
