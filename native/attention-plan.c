@@ -7,11 +7,9 @@
 #define TASKS_PER_THREAD 3
 // A tile of fewer rows reads keys and values too often.
 #define FEWEST_ROWS 12
-// Nanoseconds. Shorter tasks cost more than they save.
-#define SHORTEST_TASK 5000
-// Rates of one thread, per nanosecond.
-#define MULTIPLIED 20
-#define BYTES_READ 16
+// Rates of one thread, per microsecond.
+#define MULTIPLIED 20e3
+#define BYTES_READ 16e3
 
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
@@ -133,7 +131,7 @@ static int longest_first(const void *a, const void *b) {
 bool plan_tasks(Plan *plan) {
   const double wanted_tasks = (double)(TASKS_PER_THREAD * plan->call->crew->threads);
   double task_cost = plan->cost / wanted_tasks;
-  if (task_cost < SHORTEST_TASK) task_cost = SHORTEST_TASK;
+  if (task_cost < plan->call->crew->task_us) task_cost = plan->call->crew->task_us;
   size_t sums = 0;
   for (size_t i = 0; i < plan->part_count; i++) {
     Part *part = plan->parts + i;

@@ -27,7 +27,7 @@ typedef struct {
   size_t first_group, end_group;  // groups of blocks that they see
   size_t pieces;                  // tasks per head set
   size_t sums;                    // with several pieces: where the groups' sums of the first head set are
-  double cost;                    // nanoseconds, roughly
+  double cost;                    // microseconds, roughly
 } Part;
 
 typedef struct {

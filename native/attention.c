@@ -5,9 +5,8 @@
 #include "attention-plan.h"
 #include "attention-store.h"
 
-// Nanoseconds, roughly. Less work than this is done by the calling thread alone.
-#define SHORT_WORK 20000
-#define STORED_PER_NANOSECOND 2
+// Numbers that a thread stores, roughly.
+#define STORED_PER_US 2000
 
 size_t attention_element_bytes(const AttentionShape *shape) {
   return shape->half ? sizeof(uint16_t) : sizeof(float);
@@ -49,7 +48,7 @@ static bool store_spans(const Call *call, const unsigned char *skipped) {
     most_tasks += (size_t)call->spans[s].count / block + 2;
   }
   const size_t floats = stored * 2 * call->shape->kv_heads * call->shape->head_dim;
-  const bool shared = call->crew->threads > 1 && floats / STORED_PER_NANOSECOND > SHORT_WORK;
+  const bool shared = crew_tasks(call->crew, (float)floats / STORED_PER_US, 2) > 1;
   Rows *rows = shared ? malloc(most_tasks * sizeof(Rows)) : NULL;
   if (shared && !rows) return false;
   size_t tasks = 0;
@@ -103,7 +102,7 @@ static void attend_task(void *data, size_t index) {
 static bool attend(const Call *call) {
   Plan plan;
   bool done = plan_parts(&plan, call);
-  const bool shared = done && call->crew->threads > 1 && plan.cost > SHORT_WORK;
+  const bool shared = done && crew_tasks(call->crew, (float)plan.cost, 2) > 1;
   if (shared) done = plan_tasks(&plan);
   if (done && call->k) done = store_spans(call, plan.storing);
   if (done && shared) {

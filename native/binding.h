@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
   OrtSession *ort;
   struct Operations *operations;
+  Crew crew;  // without `run`: the runtime's threads
   size_t input_count, output_count;
   Port *ports;  // inputs, then outputs
   // For the call of the runtime, input_count + output_count each.
@@ -49,7 +50,9 @@ typedef struct {
 typedef struct {
   const void *model;
   size_t model_bytes;
-  int threads;
+  size_t threads;
+  bool own_threads;  // share the operations of the module, and the runtime's own have one thread
+  size_t spin_us;    // of own threads
   // Configuration entries: key, value, key, value ..
   char **config;
   size_t config_count;
@@ -71,9 +74,10 @@ size_t element_bytes(int type);
 
 // --- operations.c ---
 
-// The operations of one session, whose kernels share `threads` threads. They must outlive the session.
+// The operations of one session. They and their crew must outlive it. A crew without `run` stands for the runtime's
+// threads.
 typedef struct Operations Operations;
-OrtStatus *operations_create(size_t threads, OrtSessionOptions *options, Operations **operations);
+OrtStatus *operations_create(Crew crew, OrtSessionOptions *options, Operations **operations);
 void operations_release(Operations *operations);
 
 // --- weights.c: packed weights, known to graphs by number ---

@@ -1,11 +1,10 @@
 // Elementwise operations on many rows: shares the rows among threads.
 #include "elementwise.h"
 
-// Rough costs, to decide how many threads are worth waking.
+// Rough costs.
 enum {
   NORM_PER_US = 4000,   // numbers that one thread normalizes
   GATED_PER_US = 1500,  // and activates
-  TASK_US = 8,          // least work of a task
 };
 
 typedef struct {
@@ -30,12 +29,9 @@ static void gated_task(void *data, size_t index) {
 }
 
 static void share(Job *job, size_t per_us, void (*task)(void *data, size_t index), const Crew *crew) {
-  size_t tasks = job->rows * job->n / (per_us * TASK_US);
-  if (tasks > crew->threads) tasks = crew->threads;
-  if (tasks > job->rows) tasks = job->rows;
-  job->tasks = tasks < 2 ? 1 : tasks;
-  if (job->tasks == 1) task(job, 0);
-  else crew->run(crew->pool, job->tasks, task, job);
+  size_t most = job->rows < crew->threads ? job->rows : crew->threads;
+  job->tasks = crew_tasks(crew, (float)(job->rows * job->n) / (float)per_us, most);
+  crew_do(crew, job->tasks, task, job);
 }
 
 void rms_norm(const float *x, const float *weight, size_t rows, size_t n, float epsilon, float *y, const Crew *crew) {

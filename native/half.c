@@ -1,8 +1,8 @@
 // Rounding of many numbers: shares them among threads.
 #include "half.h"
 
-// Numbers that make a task worth waking a thread for: some 8 microseconds of work.
-enum { LEAST_TASK = 32768 };
+// Numbers that one thread rounds, roughly.
+enum { ROUNDED_PER_US = 4000 };
 // Numbers that are rounded at a time.
 enum { PIECE = 256 };
 
@@ -24,12 +24,6 @@ static void round_task(void *data, size_t index) {
 }
 
 void halves_round(const float *x, size_t count, float *y, const Crew *crew) {
-  Job job = {x, y, count, count / LEAST_TASK};
-  if (job.tasks > crew->threads) job.tasks = crew->threads;
-  if (job.tasks < 2) {
-    job.tasks = 1;
-    round_task(&job, 0);
-  } else {
-    crew->run(crew->pool, job.tasks, round_task, &job);
-  }
+  Job job = {x, y, count, crew_tasks(crew, (float)count / ROUNDED_PER_US, crew->threads)};
+  crew_do(crew, job.tasks, round_task, &job);
 }

@@ -1,7 +1,6 @@
 // The int8 linear map: chooses the product for the processor and the number of rows, and does the tasks that
 // int8-plan.c cuts it into. All sums are exact integers and one thread finishes each output, so no choice changes bits.
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -97,15 +96,6 @@ static void make_digits(const Job *job, size_t first, size_t end, float *room) {
   }
 }
 
-static void pause_briefly(size_t turn) {
-  if (turn > 2000) sched_yield();
-#if defined(__x86_64__)
-  else __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  else __asm__ volatile("yield");
-#endif
-}
-
 // Asks for the first weights of a part. They come while other threads still make digits.
 static void fetch_weights(const Int8Weights *weights, const Part *part) {
   size_t block_bytes = weights->chunks * TILE, bytes = (part->end_block - part->first_block) * block_bytes;
@@ -168,7 +158,7 @@ bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8
   if (rows == 0 || weights->outputs == 0) return true;
   Job job = {.path = path, .weights = weights, .prologue = prologue, .x = x, .result = result};
   job.digits = (Digits){.rows = rows, .height = ceil_div(rows, ceil_div(rows, path->height))};
-  job.plan = int8_plan(path, weights, prologue->kind, &job.digits, crew->threads);
+  job.plan = int8_plan(path, weights, prologue->kind, &job.digits, crew);
   void *memory = scratch(&job);
   if (memory == NULL) return false;
   size_t tasks = job.plan.row_tasks * job.plan.block_tasks;

@@ -4,8 +4,6 @@
 
 enum {
   STREAM_BYTES_PER_US = 20000,  // weights and digits that come from memory or from another processor's cache
-  WAKE_US = 12,                 // less work than this stays on the calling thread
-  WORKER_US = 5,                // least work of a thread
   LONG_US = 150,                // work of a thread that is cut further, for threads that come late
   PIECE_US = 2,                 // digits that a thread makes at once
   GROUP_BYTES = 256 << 10,      // most digits of a task: they stay in the cache while weights pass
@@ -43,7 +41,7 @@ static void cut(Plan *plan, const Costs *costs, size_t least, size_t wanted, siz
 }
 
 Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits,
-               size_t threads) {
+               const Crew *crew) {
   size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * weights->chunks * TILE;
   Plan plan = {
       .row_blocks = ceil_div(digits->rows, digits->height),
@@ -63,8 +61,8 @@ Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input
   float us = (float)(plan.row_blocks * plan.block_units) * costs.product;
   if (us < (float)plan.block_units * costs.weights) us = (float)plan.block_units * costs.weights;
   us += (float)digits->rows * row_us;
-  if (threads <= 1 || us < WAKE_US) return plan;
-  size_t workers = at_most((size_t)(us / WORKER_US), threads);
+  size_t workers = crew_tasks(crew, us, crew->threads);
+  if (workers == 1) return plan;
   cut(&plan, &costs, least, us > LONG_US * (float)workers ? 4 * workers : workers, workers);
   plan.shared = plan.row_tasks * plan.block_tasks > 1;
   return plan;

@@ -12,7 +12,7 @@ typedef struct {
   bool shared;                     // by threads; otherwise one does all
 } Plan;
 
-Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits, size_t threads);
+Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits, const Crew *crew);
 
 static inline size_t at_most(size_t value, size_t limit) {
   return value < limit ? value : limit;

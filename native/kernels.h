@@ -7,13 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Threads that share a kernel's work. `run` calls task(data, i) once for every i < count, on any thread and in any order,
-// and returns when all are done. It costs some microseconds: do small work without it.
-typedef struct {
-  size_t threads;
-  void (*run)(void *pool, size_t count, void (*task)(void *data, size_t index), void *data);
-  void *pool;
-} Crew;
+#include "crew.h"
 
 // Whether this processor has what the kernels are compiled for.
 bool kernels_run_here(void);

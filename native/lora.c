@@ -7,7 +7,6 @@
 
 enum {
   PRODUCTS_PER_US = 8000,  // of one thread, roughly
-  TASK_US = 8,             // least work of a task
   TASKS_PER_THREAD = 4,    // at most, so that a late thread holds up little
   UNIT_COLUMNS = 8,        // of A
 };
@@ -97,11 +96,8 @@ static void do_units(void *data, size_t index) {
 
 // `work`: products. `most`: tasks.
 static void run_tasks(Job *job, size_t work, size_t most, void (*task)(void *data, size_t index), const Crew *crew) {
-  const size_t wanted = crew->threads == 1 ? 1 : crew->threads * TASKS_PER_THREAD;
-  job->tasks = least(least(work / (PRODUCTS_PER_US * TASK_US), wanted), most);
-  if (job->tasks < 2) job->tasks = 1;
-  if (job->tasks == 1) task(job, 0);
-  else crew->run(crew->pool, job->tasks, task, job);
+  job->tasks = crew_tasks(crew, (float)work / PRODUCTS_PER_US, least(crew->threads * TASKS_PER_THREAD, most));
+  crew_do(crew, job->tasks, task, job);
 }
 
 // `products`: of a row for each column.

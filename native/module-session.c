@@ -17,14 +17,19 @@ static bool read_files(napi_env env, napi_value list, SessionRequest *request) {
   return true;
 }
 
-enum { MODEL, THREADS, CONFIG, FILE_NAMES, FILE_CONTENTS, CREATE_ARGUMENTS };
+enum { MODEL, THREADS, OWN_THREADS, SPIN, CONFIG, FILE_NAMES, FILE_CONTENTS, CREATE_ARGUMENTS };
 
 static bool read_request(napi_env env, napi_value *arguments, SessionRequest *request) {
-  int64_t threads;
+  int64_t threads, spin;
   if (!read_array(env, arguments[MODEL], (void **)&request->model, &request->model_bytes)) return false;
   if (!read_count(env, arguments[THREADS], &threads)) return false;
   if (threads < 1 || threads > 1024) return fail(env, "expected 1 to 1024 threads") != NULL;
-  request->threads = (int)threads;
+  request->threads = (size_t)threads;
+  if (napi_get_value_bool(env, arguments[OWN_THREADS], &request->own_threads) != napi_ok) {
+    return fail(env, "expected a boolean") != NULL;
+  }
+  if (!read_count(env, arguments[SPIN], &spin)) return false;
+  request->spin_us = (size_t)spin;
   request->config = read_strings(env, arguments[CONFIG], &request->config_count);
   if (request->config == NULL) return false;
   request->file_names = read_strings(env, arguments[FILE_NAMES], &request->file_count);
@@ -51,7 +56,7 @@ static napi_value hold_session(napi_env env, Session *session) {
   return external;
 }
 
-// createSession(model, threads, config, fileNames, fileContents)
+// createSession(model, threads, ownThreads, spinMicroseconds, config, fileNames, fileContents)
 napi_value module_create_session(napi_env env, napi_callback_info info) {
   napi_value arguments[CREATE_ARGUMENTS];
   if (!read_arguments(env, info, CREATE_ARGUMENTS, arguments)) return NULL;

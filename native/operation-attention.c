@@ -16,7 +16,7 @@
 
 typedef struct {
   AttentionShape shape;
-  size_t threads;
+  Crew crew;
 } AttentionKernel;
 
 #define TOO_LARGE "attention: out of memory, or heads or blocks are too large"
@@ -42,25 +42,25 @@ static OrtStatus *read_shape(const OrtKernelInfo *info, AttentionShape *shape) {
   return shape->heads % shape->kv_heads == 0 ? NULL : ort_failure("attention: kv_heads does not divide heads");
 }
 
-static OrtStatus *keep(AttentionShape shape, size_t threads, void **kernel) {
+static OrtStatus *keep(AttentionShape shape, Crew crew, void **kernel) {
   AttentionKernel *made = malloc(sizeof *made);
   if (made == NULL) return ort_failure("out of memory");
-  *made = (AttentionKernel){shape, threads};
+  *made = (AttentionKernel){shape, crew};
   *kernel = made;
   return NULL;
 }
 
-static OrtStatus *create_paged(const OrtKernelInfo *info, size_t threads, void **kernel) {
+static OrtStatus *create_paged(const OrtKernelInfo *info, Crew crew, void **kernel) {
   AttentionShape shape = {0};
   ORT_TRY(read_shape(info, &shape));
   ORT_TRY(read_size(info, "window", 0, &shape.window));
-  return keep(shape, threads, kernel);
+  return keep(shape, crew, kernel);
 }
 
-static OrtStatus *create_plain(const OrtKernelInfo *info, size_t threads, void **kernel) {
+static OrtStatus *create_plain(const OrtKernelInfo *info, Crew crew, void **kernel) {
   AttentionShape shape = {0};
   ORT_TRY(read_shape(info, &shape));
-  return keep(shape, threads, kernel);
+  return keep(shape, crew, kernel);
 }
 
 // Whether x has this many rows of this many elements.
@@ -150,7 +150,7 @@ static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, S
   ORT_TRY(make_output(context, dims, 3, &out));
   if (in->rows == 0) return NULL;
   Threads threads;
-  threads_start(&threads, kernel->threads, context);
+  threads_start(&threads, kernel->crew, context);
   bool done = attention_paged(shape, in->cache.data, spans, span_count, &in->heads, in->rows, in->wanted.data, results,
                               out, &threads.crew);
   return threads_end(&threads, done, TOO_LARGE);
@@ -187,7 +187,7 @@ static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
   ORT_TRY(make_output(context, dims, 2, &out));
   if (count == 0) return NULL;
   Threads threads;
-  threads_start(&threads, attention->threads, context);
+  threads_start(&threads, attention->crew, context);
   bool done = attention_plain(&shape, q.data, k.data, v.data, count, keys, out, &threads.crew);
   return threads_end(&threads, done, TOO_LARGE);
 }

@@ -11,17 +11,17 @@
 typedef struct {
   float epsilon;
   Activation activation;
-  size_t threads;
+  Crew crew;
 } ElementwiseKernel;
 
-static OrtStatus *create_norm(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  ElementwiseKernel made = {.threads = threads};
+static OrtStatus *create_norm(const OrtKernelInfo *info, Crew crew, void **kernel) {
+  ElementwiseKernel made = {.crew = crew};
   ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "epsilon", &made.epsilon));
   return keep_kernel(&made, sizeof made, kernel);
 }
 
-static OrtStatus *create_gated(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  ElementwiseKernel made = {.threads = threads};
+static OrtStatus *create_gated(const OrtKernelInfo *info, Crew crew, void **kernel) {
+  ElementwiseKernel made = {.crew = crew};
   int64_t activation;
   ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "activation", &activation));
   if (activation != SILU && activation != GELU_TANH) return ort_failure("Gated: unknown activation");
@@ -43,7 +43,7 @@ static OrtStatus *compute_norm(void *kernel, OrtKernelContext *context) {
   ORT_TRY(make_output(context, x.dims, x.rank, &y));
   if (x.elements == 0) return NULL;
   Threads threads;
-  threads_start(&threads, norm->threads, context);
+  threads_start(&threads, norm->crew, context);
   rms_norm(x.data, weight.data, x.elements / n, n, norm->epsilon, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }
@@ -66,7 +66,7 @@ static OrtStatus *compute_gated(void *kernel, OrtKernelContext *context) {
   if (gate.elements == 0) return NULL;
   const float *second = joined ? (const float *)gate.data + n : up.data;
   Threads threads;
-  threads_start(&threads, operation->threads, context);
+  threads_start(&threads, operation->crew, context);
   gated(gate.data, second, width, gate.elements / width, n, operation->activation, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }

@@ -12,9 +12,9 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   ORT_TRY(make_output(context, x.dims, x.rank, &y));
   if (x.elements == 0) return NULL;
   Threads threads;
-  threads_start(&threads, *(const size_t *)kernel, context);
+  threads_start(&threads, *(const Crew *)kernel, context);
   halves_round(x.data, x.elements, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }
 
-const OperationKind round_to_half_operation = {"RoundToHalf", 1, 0, 0, keep_threads, compute, free};
+const OperationKind round_to_half_operation = {"RoundToHalf", 1, 0, 0, keep_crew, compute, free};

@@ -11,7 +11,7 @@ typedef struct {
   const Int8Weights *weights;
   Int8Input input;
   float epsilon;
-  size_t threads;
+  Crew crew;
 } LinearKernel;
 
 // The attribute `input`; plain if it is absent.
@@ -24,8 +24,8 @@ static OrtStatus *read_kind(const OrtKernelInfo *info, Int8Input *input) {
   return NULL;
 }
 
-static OrtStatus *create(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  LinearKernel read = {.threads = threads};
+static OrtStatus *create(const OrtKernelInfo *info, Crew crew, void **kernel) {
+  LinearKernel read = {.crew = crew};
   ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "weights", &read.number));
   ORT_TRY(read_kind(info, &read.input));
   if (read.input == INPUT_RMS_NORM) ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "epsilon", &read.epsilon));
@@ -83,7 +83,7 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   if (in.rows == 0) return NULL;
   Int8Prologue prologue = {linear->input, in.norm_weight.data, linear->epsilon};
   Threads threads;
-  threads_start(&threads, linear->threads, context);
+  threads_start(&threads, linear->crew, context);
   bool done = int8_linear(linear->weights, &prologue, in.x.data, in.rows, in.residual.data, y, &threads.crew);
   return threads_end(&threads, done, "Int8Linear: out of memory");
 }

@@ -12,7 +12,7 @@
 
 typedef struct {
   LoraMap map;  // without its sizes
-  size_t threads;
+  Crew crew;
 } AddKernel;
 
 // Products of sizes up to this one fit into 64 bits.
@@ -27,8 +27,8 @@ static OrtStatus *read_size(const OrtKernelInfo *info, const char *name, size_t 
   return NULL;
 }
 
-static OrtStatus *create_add(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  AddKernel made = {.threads = threads};
+static OrtStatus *create_add(const OrtKernelInfo *info, Crew crew, void **kernel) {
+  AddKernel made = {.crew = crew};
   ORT_TRY(read_size(info, "header", &made.map.header));
   ORT_TRY(read_size(info, "place", &made.map.place));
   ORT_TRY(read_size(info, "first_flag", &made.map.first_flag));
@@ -94,7 +94,7 @@ static OrtStatus *compute_add(void *kernel, OrtKernelContext *context) {
   ORT_TRY(make_output(context, in.y.dims, in.y.rank, &y));
   if (y != in.y.data && in.y.elements > 0) memcpy(y, in.y.data, in.y.elements * sizeof *y);
   Threads threads;
-  threads_start(&threads, add->threads, context);
+  threads_start(&threads, add->crew, context);
   bool done = lora_add(&map, in.factors.data, in.begins.data, in.x.data, in.rows, in.residual.data, y, &threads.crew);
   return threads_end(&threads, done, "LoraAdd: out of memory");
 }
@@ -110,7 +110,7 @@ static OrtStatus *compute_narrow(void *kernel, OrtKernelContext *context) {
   float *t;
   ORT_TRY(make_output(context, dims, 2, &t));
   Threads threads;
-  threads_start(&threads, *(const size_t *)kernel, context);
+  threads_start(&threads, *(const Crew *)kernel, context);
   bool done = lora_narrow(x.data, rows, inputs, a.data, columns, t, &threads.crew);
   return threads_end(&threads, done, "LoraNarrow: out of memory");
 }
@@ -125,12 +125,12 @@ static OrtStatus *compute_widen(void *kernel, OrtKernelContext *context) {
   float *y;
   ORT_TRY(make_output(context, dims, 2, &y));
   Threads threads;
-  threads_start(&threads, *(const size_t *)kernel, context);
+  threads_start(&threads, *(const Crew *)kernel, context);
   bool done = lora_widen(t.data, rows, columns, b.data, outputs, y, &threads.crew);
   return threads_end(&threads, done, "LoraWiden: out of memory");
 }
 
 // All after x may be absent to the runtime, because the residual may; read_add wants the others.
 const OperationKind lora_add_operation = {"LoraAdd", 4, 2, 4, create_add, compute_add, free};
-const OperationKind lora_narrow_operation = {"LoraNarrow", 2, 0, 0, keep_threads, compute_narrow, free};
-const OperationKind lora_widen_operation = {"LoraWiden", 2, 0, 0, keep_threads, compute_widen, free};
+const OperationKind lora_narrow_operation = {"LoraNarrow", 2, 0, 0, keep_crew, compute_narrow, free};
+const OperationKind lora_widen_operation = {"LoraWiden", 2, 0, 0, keep_crew, compute_widen, free};

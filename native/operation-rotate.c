@@ -20,7 +20,7 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   if (x.elements == 0) return NULL;
   size_t rows = (size_t)x.dims[0];
   Threads threads;
-  threads_start(&threads, *(const size_t *)kernel, context);
+  threads_start(&threads, *(const Crew *)kernel, context);
   rotate(x.data, rows, x.elements / rows / head_dim, head_dim, cos.data, sin.data, turned, y, &threads.crew);
   return threads_end(&threads, true, NULL);
 }
@@ -31,4 +31,4 @@ bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_di
   return cos->dims[1] == sin->dims[1] && *turned <= head_dim;
 }
 
-const OperationKind rotate_operation = {"Rotate", 3, 0, 0, keep_threads, compute, free};
+const OperationKind rotate_operation = {"Rotate", 3, 0, 0, keep_crew, compute, free};

@@ -10,7 +10,7 @@ typedef struct {
   const char *name;
   size_t floats, integers, optional;
   // Makes the kernel of a node, to be freed with `destroy`.
-  OrtStatus *(*create)(const OrtKernelInfo *info, size_t threads, void **kernel);
+  OrtStatus *(*create)(const OrtKernelInfo *info, Crew crew, void **kernel);
   OrtStatus *(*compute)(void *kernel, OrtKernelContext *context);
   void (*destroy)(void *kernel);
 } OperationKind;
@@ -21,8 +21,8 @@ extern const OperationKind int8_linear_operation, rms_norm_operation, gated_oper
 
 // A copy of a kernel, to be freed with `free`.
 OrtStatus *keep_kernel(const void *kernel, size_t bytes, void **kept);
-// `create` of operations without attributes: the kernel is the number of threads, a size_t.
-OrtStatus *keep_threads(const OrtKernelInfo *info, size_t threads, void **kernel);
+// `create` of operations without attributes: the kernel is the crew.
+OrtStatus *keep_crew(const OrtKernelInfo *info, Crew crew, void **kernel);
 
 // The place of PagedAttention's cache among its inputs.
 enum { PAGED_CACHE = 4 };
@@ -40,14 +40,14 @@ bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_di
 // Makes the output.
 OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data);
 
-// The threads of the session that runs a node.
+// The threads that run a node: the session's crew, or those of the runtime.
 typedef struct {
   Crew crew;
   const OrtKernelContext *context;
   OrtStatus *failure;
 } Threads;
 
-void threads_start(Threads *threads, size_t count, const OrtKernelContext *context);
+void threads_start(Threads *threads, Crew crew, const OrtKernelContext *context);
 // The result of a kernel that used them. `message`: why it was not done.
 OrtStatus *threads_end(Threads *threads, bool done, const char *message);
 

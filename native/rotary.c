@@ -1,8 +1,8 @@
 // Rotation of many rows: shares them among threads.
 #include "rotary.h"
 
-// Numbers that make a task worth waking a thread for: some 8 microseconds of work.
-enum { LEAST_TASK = 32768 };
+// Numbers that one thread rotates, roughly.
+enum { ROTATED_PER_US = 4000 };
 
 typedef struct {
   const float *x, *cos, *sin;
@@ -23,13 +23,8 @@ static void rotate_task(void *data, size_t index) {
 
 void rotate(const float *x, size_t rows, size_t heads, size_t head_dim, const float *cos, const float *sin,
             size_t turned, float *y, const Crew *crew) {
-  Job job = {x, cos, sin, y, rows, heads, head_dim, turned, 1};
-  const size_t tasks = rows * heads * head_dim / LEAST_TASK, most = crew->threads < rows ? crew->threads : rows;
-  job.tasks = tasks < most ? tasks : most;
-  if (job.tasks < 2) job.tasks = 1;
-  if (job.tasks == 1) {
-    rotate_task(&job, 0);
-  } else {
-    crew->run(crew->pool, job.tasks, rotate_task, &job);
-  }
+  const size_t most = crew->threads < rows ? crew->threads : rows;
+  const size_t tasks = crew_tasks(crew, (float)(rows * heads * head_dim) / ROTATED_PER_US, most);
+  Job job = {x, cos, sin, y, rows, heads, head_dim, turned, tasks};
+  crew_do(crew, tasks, rotate_task, &job);
 }

@@ -74,7 +74,7 @@ size_t element_bytes(int type) {
 }
 
 static OrtStatus *set_options(const SessionRequest *request, OrtSessionOptions *options) {
-  ORT_TRY(ORT(SetIntraOpNumThreads)(options, request->threads));
+  ORT_TRY(ORT(SetIntraOpNumThreads)(options, request->own_threads ? 1 : (int)request->threads));
   ORT_TRY(ORT(SetInterOpNumThreads)(options, 1));
   ORT_TRY(ORT(SetSessionExecutionMode)(options, ORT_SEQUENTIAL));
   ORT_TRY(ORT(SetSessionGraphOptimizationLevel)(options, ORT_OPTIMIZE_ALL));
@@ -109,7 +109,9 @@ static OrtStatus *read_ports(Session *session) {
 
 static OrtStatus *fill_session(const SessionRequest *request, OrtSessionOptions *options, Session *session) {
   ORT_TRY(set_options(request, options));
-  ORT_TRY(operations_create((size_t)request->threads, options, &session->operations));
+  bool own = request->own_threads || request->threads == 1;
+  session->crew = own ? crew_of(request->threads, request->spin_us) : (Crew){.threads = request->threads};
+  ORT_TRY(operations_create(session->crew, options, &session->operations));
   ORT_TRY(ORT(CreateSessionFromArray)(environment, request->model, request->model_bytes, options, &session->ort));
   return read_ports(session);
 }
@@ -133,6 +135,7 @@ void session_release(Session *session) {
   }
   if (session->ort != NULL) ORT(ReleaseSession)(session->ort);
   operations_release(session->operations);
+  crew_end(session->crew);
   free(session->ports);
   free(session->names);
   free(session->values);

@@ -379,7 +379,7 @@ int main(int count, char **arguments) {
 #endif
   if (count > 1 && !strcmp(arguments[1], "time")) {
     const size_t most = count > 2 ? strtoul(arguments[2], NULL, 10) : 2;
-    Crew one = crew_of(1), more = crew_of(most);
+    Crew one = crew_of(1, 200), more = crew_of(most, 200);
     const Crew crews[2] = {one, more};
     time_all(crews, 1);
     time_all(crews + 1, 1);
@@ -388,7 +388,7 @@ int main(int count, char **arguments) {
   }
   Crew crews[4];
   static const size_t threads[4] = {1, 2, 3, 16};
-  for (int i = 0; i < 4; i++) crews[i] = crew_of(threads[i]);
+  for (int i = 0; i < 4; i++) crews[i] = crew_of(threads[i], 200);
   bool good = true;
   static const size_t dims[] = {16, 24, 40, 64, 80, 96, 128, 256, 20, 18, 7}, shared[] = {1, 2, 3, 4, 7, 8, 50};
   static const size_t blocks[] = {16, 32, 64, 128, 20, 7}, lengths[] = {1, 33, 65, 200};

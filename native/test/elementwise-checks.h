@@ -126,7 +126,7 @@ static bool check_rows(size_t rows, size_t n, const Crew *crew) {
 static bool check_elementwise(void) {
   bool ok = check_accuracy() && check_ends();
   for (size_t threads = 1; threads <= 5; threads += 2) {
-    Crew crew = crew_of(threads);
+    Crew crew = crew_of(threads, 200);
     ok = ok && check_rows(1, 512, &crew) && check_rows(7, 33, &crew) && check_rows(513, 700, &crew);
     crew_end(crew);
   }

@@ -74,7 +74,7 @@ static bool rounds_shared(void) {
   for (size_t i = 0; i < count; i++) x[i] = 100 * random_number();
   bool good = true;
   for (size_t threads = 1; threads <= 16; threads += 5) {
-    const Crew crew = crew_of(threads);
+    const Crew crew = crew_of(threads, 200);
     memcpy(y, x, count * sizeof(float));
     halves_round(y, count, y, &crew);
     for (size_t i = 0; i < count; i++) good &= same(y[i], slow_half(x[i]));

@@ -155,7 +155,7 @@ static const size_t INPUTS[] = {1, 3, 31, 64, 100, 512, 1408, 4097}, OUTPUTS[] =
 
 // Cases of at most `most` products each; about `share` of 1000 of all sizes. path = NULL: as the library chooses.
 static bool check_path(const Int8Path *path, float most, unsigned share) {
-  Crew crews[] = {crew_of(1), crew_of(2), crew_of(5)};
+  Crew crews[] = {crew_of(1, 200), crew_of(2, 200), crew_of(5, 200)};
   size_t cases = 0;
   bool ok = true;
   for (size_t i = 0; i < COUNT(INPUTS) && ok; i++)
@@ -176,7 +176,7 @@ static bool check_path(const Int8Path *path, float most, unsigned share) {
 // Largest error of a row against the exact product of the unrounded row: half a fine digit for every input.
 static bool check_error(void) {
   bool ok = true;
-  Crew crew = crew_of(1);
+  Crew crew = crew_of(1, 200);
   double worst = 0;
   for (int turn = 0; turn < 20 && ok; turn++) {
     Case c = make_case(512, 64, 8, false, false);
@@ -260,7 +260,7 @@ static void time_paths(int count, char **arguments) {
   Int8Input kind = count > 3 ? (Int8Input)strtoul(arguments[3], NULL, 10) : INPUT_PLAIN;
   for (size_t threads = 1; threads <= 2; threads++) {
     if (count > 1) threads = strtoul(arguments[1], NULL, 10);
-    Crew crew = crew_of(threads);
+    Crew crew = crew_of(threads, 200);
     for (size_t i = 0; i < COUNT(sizes); i++) print_times(path, sizes[i][0], sizes[i][1], &crew, memory, kind);
     crew_end(crew);
     if (count > 1) break;

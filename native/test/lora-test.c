@@ -263,7 +263,7 @@ static void time_map(size_t rows, size_t adapters, size_t inputs, size_t outputs
 
 int main(int count, char **arguments) {
   const bool timed = count > 1 && strcmp(arguments[1], "time") == 0;
-  Crew crews[] = {crew_of(1), crew_of(timed ? 1 : 5), crew_of(2)};
+  Crew crews[] = {crew_of(1, 200), crew_of(timed ? 1 : 5, 200), crew_of(2, 200)};
   if (timed) {
     for (size_t i = 0; i < 3; i += 2) {
       time_map(32, 8, 512, 340, 3, crews[i]);

@@ -19,6 +19,12 @@ export interface SessionOptions {
   threads: number;
   /** Whether idle threads wait in a busy loop, for a short time (default: true). That is faster between small operations. */
   spinning?: boolean;
+  /**
+   * Whether the native module shares its operations among threads of its own, which start in less time than the runtime's. The
+   * runtime's operations have one thread then, so this is for graphs without its products, and where no other session
+   * computes at about the same time (default: false).
+   */
+  ownThreads?: boolean;
 }
 
 /** Whether graphs may use the operations of the native module (FLYWHEEL in graph.ts). */
@@ -70,6 +76,8 @@ async function nativeSession(graph: Graph, options: SessionOptions): Promise<Bou
   const config = Object.entries(waitingOf(options)).map(([key, value]) => [`session.intra_op.${key}`, value] as const);
   return NativeSession.create(emitOnnx(rewritten, packed), {
     threads: options.threads,
+    ownThreads: options.ownThreads ?? false,
+    spinMicroseconds: (options.spinning ?? true) ? SPIN_MICROSECONDS : 0,
     config: Object.fromEntries(config),
     packed: [...packed.values()],
   });

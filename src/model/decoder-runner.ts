@@ -2,6 +2,7 @@
 // the new keys and values (key-values.ts). A step with long chunks takes several runs.
 
 import type { Tensor } from "onnxruntime-node";
+import { hasRuntimeProducts } from "../graph/native/runtime-products.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { floats, GraphSession, hasKernels } from "../graph/session.ts";
 import { type CacheType, cacheTypeFor } from "./attention/cache-type.ts";
@@ -202,7 +203,7 @@ export class DecoderRunner implements Runner {
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {
   const { weightType, digits, positionsPerBlock, cacheType, threads } = options;
   const graph = buildDecoderGraph(checkpoint, { weightType, digits, positionsPerBlock, cacheType, lora });
-  return GraphSession.create(graph, { threads });
+  return GraphSession.create(graph, { threads, ownThreads: !hasRuntimeProducts(graph) });
 }
 
 function keyValuesOf(config: ModelConfig, options: RunnerOptions): KeyValues {

@@ -18,10 +18,15 @@ export interface NativeModule {
   runsHere(): boolean;
   /** Loads the runtime's library. Once is enough for all threads. */
   open(libraryPath: string): void;
-  /** `config`: key, value, key, value .. `fileContents` are copied. */
+  /**
+   * `ownThreads`: threads of the module share its operations, and wait `spinMicroseconds` in a busy loop before they sleep. The
+   * runtime's operations have one thread then. `config`: key, value, key, value .. `fileContents` are copied.
+   */
   createSession(
     model: Uint8Array,
     threads: number,
+    ownThreads: boolean,
+    spinMicroseconds: number,
     config: readonly string[],
     fileNames: readonly string[],
     fileContents: readonly Uint8Array[],

@@ -143,7 +143,7 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
 const WORKER = `
   const { parentPort, workerData: { file, model, threads } } = require("node:worker_threads");
   const native = require(file);
-  const session = native.createSession(model, threads, [], [], []);
+  const session = native.createSession(model, threads, threads === 3, 50, [], [], []);
   native.packInt8(new Int8Array(64), new Float32Array(8), null, 8, 8);
   const layout = new Float64Array(20);
   const arrays = [Float32Array.of(1, 2, 3), null];

@@ -19,6 +19,10 @@ type Tensors = Record<string, Tensor>;
 export interface NativeSessionOptions {
   /** Threads that share one operation, the calling thread included. */
   threads: number;
+  /** Whether the module's own threads share its operations. The runtime's operations have one thread then. */
+  ownThreads?: boolean;
+  /** How long own threads wait in a busy loop before they sleep. */
+  spinMicroseconds?: number;
   /** Settings of the runtime, such as "session.intra_op.allow_spinning". */
   config?: Readonly<Record<string, string>>;
   /** Packed weights that the graph names. They are released with the session, or if there will be none. */
@@ -63,12 +67,14 @@ export class NativeSession {
   }
 
   static async create(model: OnnxModel, options: NativeSessionOptions): Promise<NativeSession> {
-    const { threads, config = {}, packed = [] } = options;
+    const { threads, ownThreads = false, spinMicroseconds = 0, config = {}, packed = [] } = options;
     if (!nativeModule) throw new Error(`There is no native module: ${nativeModuleMissing}.`);
     try {
       const handle = nativeModule.createSession(
         model.bytes,
         threads,
+        ownThreads,
+        spinMicroseconds,
         Object.entries(config).flat(),
         model.external.map(({ path }) => path),
         model.external.map(({ data }) => data),
