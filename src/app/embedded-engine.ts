@@ -7,7 +7,7 @@ import { WorkerEngine } from "../engine/thread/worker-host.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { blockBytes, type CacheType, cacheTypeFor } from "../model/attention/cache-type.ts";
-import { longestPiece } from "../model/attention/prefill-pieces.ts";
+import { longestRun } from "../model/attention/longest-run.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { shortContext } from "../model/checkpoint/rope.ts";
@@ -81,7 +81,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Wo
 /** Chunks as long as the runner computes at once are fastest. A limit given by the operator holds for every step. */
 function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial<SchedulingOptions> {
   if (given.maxNumBatchedTokens !== undefined) return given;
-  return { maxNumPromptTokens: longestPiece(threads), ...given };
+  return { maxNumPromptTokens: longestRun(threads), ...given };
 }
 
 function checkedLinkSize(linkSize: number): number {

@@ -56,12 +56,11 @@ export async function memoryPlan(
   const model = readModelConfig(path);
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   const cacheType = await cacheTypeHere(weightType);
-  const estimate = estimateMemory(model, weightType, cacheType, embeddingValueBytes(path));
+  const threads = config.threads ?? usableCores();
+  const estimate = estimateMemory(model, weightType, cacheType, embeddingValueBytes(path), threads);
   const { kvCacheMemoryBytes, maxModelLen, dataParallelSize } = config;
   const engines =
-    dataParallelSize === "auto"
-      ? automaticEngines(config.threads ?? usableCores(), estimate.parameters, usableMemory())
-      : dataParallelSize;
+    dataParallelSize === "auto" ? automaticEngines(threads, estimate.parameters, usableMemory()) : dataParallelSize;
   const weightBytes = estimate.weightBytes + (engines - 1) * estimate.mapBytes;
   const cacheBytes = kvCacheBytes(kvCacheMemoryBytes === null ? {} : { kvCacheBytes: kvCacheMemoryBytes });
   const positions = blockOfLinks(config.blockSize);

@@ -166,7 +166,7 @@ export const OPTIONS = {
   maxNumBatchedTokens: integer(
     "Engine",
     null,
-    "Most tokens computed in one step, including prompt chunks. Default: 256, or 512 while nothing decodes (256 with one thread).",
+    "Most tokens computed in one step, including prompt chunks. Default: 256, but while nothing decodes 512 with several threads and 1,024 with 16 or more.",
     {
       min: 1,
     },

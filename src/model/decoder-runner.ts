@@ -2,8 +2,8 @@
 // the new keys and values (key-values.ts). A step with long chunks takes several runs.
 
 import type { Tensor } from "onnxruntime-node";
-import { hasRuntimeProducts } from "../graph/native/runtime-products.ts";
 import { joinRows } from "../graph/join-rows.ts";
+import { hasRuntimeProducts } from "../graph/native/runtime-products.ts";
 import { floats, GraphSession, hasKernels } from "../graph/session.ts";
 import { type CacheType, cacheTypeFor } from "./attention/cache-type.ts";
 import { GraphKeyValues } from "./attention/graph-key-values.ts";
@@ -208,6 +208,6 @@ async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lor
 
 function keyValuesOf(config: ModelConfig, options: RunnerOptions): KeyValues {
   const { positionsPerBlock, numBlocks, cacheType, threads } = options;
-  if (hasKernels) return new KernelKeyValues(config, positionsPerBlock, numBlocks, cacheType);
+  if (hasKernels) return new KernelKeyValues(config, positionsPerBlock, numBlocks, cacheType, threads);
   return new GraphKeyValues(config, positionsPerBlock, numBlocks, threads);
 }

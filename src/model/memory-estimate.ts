@@ -2,6 +2,7 @@
 // embedding keeps its stored one; norms, biases, routers and learned positions are float32. Adapters are not counted.
 
 import { blockBytes, type CacheType } from "./attention/cache-type.ts";
+import { longestRun } from "./attention/longest-run.ts";
 import { eachTensor, expectedTensors, type TensorSpec } from "./checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { WeightType } from "./linear/linear.ts";
@@ -20,8 +21,6 @@ export interface MemoryEstimate {
 
 /** Bytes of one weight: int8 has a scale for each output besides; int4 has one for every 32 weights. */
 const WEIGHT_BYTES: Record<WeightType, number> = { float32: 4, int8: 1, int4: 0.5 + 4 / 32 };
-/** The longest piece of a prompt. */
-const STEP_ROWS = 512;
 
 /** `storedBytes`: of one value of the embedding in the checkpoint: 2 for BF16 and F16, 4 for F32. */
 export function estimateMemory(
@@ -29,6 +28,7 @@ export function estimateMemory(
   type: WeightType,
   cacheType: CacheType,
   storedBytes = 2,
+  threads = 2,
 ): MemoryEstimate {
   const tensors = expectedTensors(config);
   const { embedding, positions, head } = tensors;
@@ -46,7 +46,7 @@ export function estimateMemory(
   return {
     ...{ parameters, weightBytes: mapBytes + otherBytes, mapBytes },
     cacheBytesPerToken: blockBytes(config, 1, cacheType),
-    stepBytes: STEP_ROWS * 4 * (6 * config.hiddenSize + 4 * config.intermediateSize),
+    stepBytes: longestRun(threads) * 4 * (6 * config.hiddenSize + 4 * config.intermediateSize),
   };
 }
 

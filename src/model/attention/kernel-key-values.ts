@@ -7,17 +7,18 @@ import type { KeyValues, Piece, RunParts } from "../key-values.ts";
 import type { Chunk } from "../runner.ts";
 import type { CacheType } from "./cache-type.ts";
 import { blockElements } from "./kernel-attention.ts";
-
-/** Rows of a run, about. More need more memory between the layers and are hardly faster. */
-const MOST_ROWS = 512;
+import { longestRun } from "./longest-run.ts";
 
 export class KernelKeyValues implements KeyValues {
   /** Of each layer: [numBlocks, blockElements]. The operating system fills it lazily. */
   readonly #memories: readonly (Float32Array | Uint16Array)[];
   readonly #caches: Feeds;
   readonly #blockElements: number;
+  /** Rows of a run, about. */
+  readonly #mostRows: number;
 
-  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number, type: CacheType) {
+  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number, type: CacheType, threads: number) {
+    this.#mostRows = longestRun(threads);
     this.#blockElements = blockElements(config, positionsPerBlock);
     const Memory = type === "float16" ? Uint16Array : Float32Array;
     this.#memories = config.layers.map(() => new Memory(numBlocks * this.#blockElements));
@@ -33,7 +34,7 @@ export class KernelKeyValues implements KeyValues {
     const add = (piece: Piece) => {
       if (room <= 0) {
         runs.push([]);
-        room = MOST_ROWS;
+        room = this.#mostRows;
       }
       runs.at(-1)!.push(piece);
       room -= piece.tokens.length;
@@ -44,7 +45,7 @@ export class KernelKeyValues implements KeyValues {
       if (chunk.tokens.length === 1) continue;
       const { tokens, start, logits } = chunk;
       for (let at = 0; at < tokens.length; ) {
-        const end = Math.min(at + (room > 0 ? room : MOST_ROWS), tokens.length);
+        const end = Math.min(at + (room > 0 ? room : this.#mostRows), tokens.length);
         const wanted = logits === "last" && end < tokens.length ? "none" : logits;
         add({ ...chunk, tokens: tokens.subarray(at, end), start: start + at, logits: wanted });
         at = end;
