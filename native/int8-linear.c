@@ -61,14 +61,15 @@ typedef struct {
   Digits digits;
   Plan plan;
   Progress *progress;   // [plan.row_tasks]
-  float *prepared;      // [tasks][room]: a row on its way to digits
+  float *prepared;      // [tasks][room]: a row on its way to digits, if it is not kept
   size_t room;
 } Job;
 
-// The row that is multiplied. `to`: room for it.
-static const float *prepare_row(const Job *job, size_t row, float *to) {
+// The row that is multiplied. `room`: for a row that is not kept.
+static const float *prepare_row(const Job *job, size_t row, float *room) {
   const Int8Prologue *prologue = job->prologue;
   size_t n = job->weights->inputs;
+  float *to = prologue->kept != NULL ? prologue->kept + row * n : room;
   const float *x = job->x + row * n;
   switch (prologue->kind) {
     case INPUT_PLAIN:
@@ -136,7 +137,8 @@ static void do_task(void *data, size_t index) {
 static void *scratch(Job *job) {
   Digits *digits = &job->digits;
   size_t tasks = job->plan.row_tasks * job->plan.block_tasks;
-  job->room = job->prologue->kind == INPUT_PLAIN ? 0 : ceil_div(job->weights->inputs, 16) * 16;
+  bool in_place = job->prologue->kind == INPUT_PLAIN || job->prologue->kept != NULL;
+  job->room = in_place ? 0 : ceil_div(job->weights->inputs, 16) * 16;
   size_t prepared = tasks * job->room * sizeof(float), progress = job->plan.row_tasks * sizeof(Progress);
   size_t bytes = ceil_div(digits->rows, digits->height) * row_block_bytes(digits, job->weights->chunks);
   size_t units = ceil_div(digits->rows, 16) * 16 * sizeof(float);

@@ -30,6 +30,7 @@ typedef struct {
   Int8Input kind;
   const float *norm_weight;  // [inputs], for INPUT_RMS_NORM, as epsilon
   float epsilon;
+  float *kept;  // [rows][inputs], where the rows are stored as they are multiplied, or NULL. Not for INPUT_PLAIN.
 } Int8Prologue;
 
 // x: [rows][inputs], or [rows][2 * inputs] if gated. residual: [rows][outputs] or NULL, added last:

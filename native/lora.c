@@ -1,6 +1,7 @@
 // Adapters in a step: collects the rows of each adapter, and shares factors and rows among threads.
 #include "lora.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lora-blocks.h"
@@ -23,8 +24,11 @@ struct Job {
   const float *x;
   LoraTarget target;  // all outputs
   const Blocks *blocks;
-  const Half *half;
-  size_t units, tasks;
+  const Half *half;          // of `share`
+  size_t units, wide_units;  // wide: those of the second half, if both are done
+  size_t tasks;
+  _Alignas(64) atomic_size_t begun;  // units of the first half
+  _Alignas(64) atomic_size_t done;
 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -83,37 +87,54 @@ static void widen_unit(const Job *job, const Block *block, size_t unit) {
 
 static const Half narrow_half = {narrow_units, narrow_unit}, widen_half = {widen_units, widen_unit};
 
-static void do_units(void *data, size_t index) {
-  const Job *job = data;
-  size_t from = index * job->units / job->tasks, to = (index + 1) * job->units / job->tasks;
+static size_t count_units(const Job *job, const Half *half) {
+  size_t units = 0;
+  for (size_t i = 0; i < job->blocks->count; i++) units += half->units(job->map, &job->blocks->list[i]);
+  return units;
+}
+
+// Microseconds. `products`: of a row for each column.
+static float cost(const Block *block, size_t products) {
+  return (float)(block->count * (block->columns + 1) * products) / PRODUCTS_PER_US;
+}
+
+static void do_units(const Job *job, const Half *half, size_t from, size_t to) {
   for (const Block *block = job->blocks->list; to > 0; block++) {
-    const size_t units = job->half->units(job->map, block);
-    for (size_t unit = from; unit < least(units, to); unit++) job->half->compute(job, block, unit);
+    const size_t units = half->units(job->map, block);
+    for (size_t unit = from; unit < least(units, to); unit++) half->compute(job, block, unit);
     from = from > units ? from - units : 0;
     to = to > units ? to - units : 0;
   }
 }
 
-// `work`: products. `most`: tasks.
-static void run_tasks(Job *job, size_t work, size_t most, void (*task)(void *data, size_t index), const Crew *crew) {
-  job->tasks = crew_tasks(crew, (float)work / PRODUCTS_PER_US, least(crew->threads * TASKS_PER_THREAD, most));
-  crew_do(crew, job->tasks, task, job);
+static void do_half(void *data, size_t index) {
+  const Job *job = data;
+  do_units(job, job->half, index * job->units / job->tasks, (index + 1) * job->units / job->tasks);
 }
 
-// `products`: of a row for each column.
 static void share(Job *job, const Half *half, size_t products, const Crew *crew) {
-  size_t work = 0;
+  float us = 0;
+  for (size_t i = 0; i < job->blocks->count; i++) us += cost(&job->blocks->list[i], products);
   job->half = half;
-  job->units = 0;
-  for (size_t i = 0; i < job->blocks->count; i++) {
-    const Block *block = &job->blocks->list[i];
-    job->units += half->units(job->map, block);
-    work += block->count * (block->columns + 1) * products;
-  }
-  if (job->units > 0) run_tasks(job, work, job->units, do_units, crew);
+  job->units = count_units(job, half);
+  job->tasks = crew_tasks(crew, us, least(crew->threads * TASKS_PER_THREAD, job->units));
+  if (job->units > 0) crew_do(crew, job->tasks, do_half, job);
 }
 
-// Both halves for some blocks.
+// Both halves in one go: threads do units of the first half until none is left, wait for those that others have begun,
+// and go on with their share of the second.
+static void do_both(void *data, size_t index) {
+  Job *job = data;
+  size_t unit;
+  while ((unit = atomic_fetch_add_explicit(&job->begun, 1, memory_order_relaxed)) < job->units) {
+    do_units(job, &narrow_half, unit, unit + 1);
+    atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
+  }
+  for (size_t turn = 0; atomic_load_explicit(&job->done, memory_order_acquire) < job->units; turn++) pause_briefly(turn);
+  do_units(job, &widen_half, index * job->wide_units / job->tasks, (index + 1) * job->wide_units / job->tasks);
+}
+
+// Both halves for some blocks, without waiting in between.
 static void do_blocks(void *data, size_t index) {
   const Job *job = data;
   const size_t count = job->blocks->count;
@@ -124,20 +145,21 @@ static void do_blocks(void *data, size_t index) {
   }
 }
 
-// Waking threads once for both halves is better, if there are blocks for all of them. Otherwise they share the factors.
+// Threads take whole blocks if there are enough of them, and parts of blocks otherwise.
 static void share_both(Job *job, const Crew *crew) {
   const LoraMap *map = job->map;
-  if (job->blocks->count < crew->threads) {
-    share(job, &narrow_half, map->part_count * map->inputs, crew);
-    share(job, &widen_half, map->outputs, crew);
+  const size_t blocks = job->blocks->count;
+  float us = 0;
+  for (size_t i = 0; i < blocks; i++) us += cost(&job->blocks->list[i], map->part_count * map->inputs + map->outputs);
+  if (blocks >= crew->threads) {
+    job->tasks = crew_tasks(crew, us, least(crew->threads * TASKS_PER_THREAD, blocks));
+    crew_do(crew, job->tasks, do_blocks, job);
     return;
   }
-  size_t work = 0;
-  for (size_t i = 0; i < job->blocks->count; i++) {
-    const Block *block = &job->blocks->list[i];
-    work += block->count * (block->columns + 1) * (map->part_count * map->inputs + map->outputs);
-  }
-  run_tasks(job, work, job->blocks->count, do_blocks, crew);
+  job->units = count_units(job, &narrow_half);
+  job->wide_units = count_units(job, &widen_half);
+  job->tasks = crew_tasks(crew, us, least(crew->threads, job->wide_units));
+  if (job->wide_units > 0) crew_do(crew, job->tasks, do_both, job);
 }
 
 // Most rows of a block, so that there are some blocks for every thread: whole tiles of lora-rows.h.

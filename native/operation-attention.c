@@ -147,7 +147,7 @@ static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, S
   size_t results = in->wanted.data == NULL ? in->rows : in->wanted.elements;
   int64_t dims[] = {(int64_t)results, 1, (int64_t)(shape->heads * shape->head_dim)};
   float *out;
-  ORT_TRY(make_output(context, dims, 3, &out));
+  ORT_TRY(make_output(context, 0, dims, 3, &out));
   if (in->rows == 0) return NULL;
   Threads threads;
   threads_start(&threads, kernel->crew, context);
@@ -184,7 +184,7 @@ static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
   }
   int64_t dims[] = {(int64_t)count, (int64_t)width};
   float *out;
-  ORT_TRY(make_output(context, dims, 2, &out));
+  ORT_TRY(make_output(context, 0, dims, 2, &out));
   if (count == 0) return NULL;
   Threads threads;
   threads_start(&threads, attention->crew, context);
@@ -193,5 +193,5 @@ static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
 }
 
 // All after qkv may be absent to the runtime, because cos and sin may; read_paged wants the others.
-const OperationKind paged_attention_operation = {"PagedAttention", 5, 3, 6, create_paged, compute_paged, free};
-const OperationKind plain_attention_operation = {"PlainAttention", 3, 1, 0, create_plain, compute_plain, free};
+const OperationKind paged_attention_operation = {"PagedAttention", 5, 3, 6, 1, create_paged, compute_paged, free};
+const OperationKind plain_attention_operation = {"PlainAttention", 3, 1, 0, 1, create_plain, compute_plain, free};

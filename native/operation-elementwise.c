@@ -40,7 +40,7 @@ static OrtStatus *compute_norm(void *kernel, OrtKernelContext *context) {
   size_t n = width_of(&x);
   if (x.rank < 1 || weight.elements != n) return ort_failure("RmsNorm: the weight has another length than the rows");
   float *y;
-  ORT_TRY(make_output(context, x.dims, x.rank, &y));
+  ORT_TRY(make_output(context, 0, x.dims, x.rank, &y));
   if (x.elements == 0) return NULL;
   Threads threads;
   threads_start(&threads, norm->crew, context);
@@ -62,7 +62,7 @@ static OrtStatus *compute_gated(void *kernel, OrtKernelContext *context) {
   memcpy(dims, gate.dims, gate.rank * sizeof *dims);
   dims[gate.rank - 1] = (int64_t)n;
   float *y;
-  ORT_TRY(make_output(context, dims, gate.rank, &y));
+  ORT_TRY(make_output(context, 0, dims, gate.rank, &y));
   if (gate.elements == 0) return NULL;
   const float *second = joined ? (const float *)gate.data + n : up.data;
   Threads threads;
@@ -71,5 +71,5 @@ static OrtStatus *compute_gated(void *kernel, OrtKernelContext *context) {
   return threads_end(&threads, true, NULL);
 }
 
-const OperationKind rms_norm_operation = {"RmsNorm", 2, 0, 0, create_norm, compute_norm, free};
-const OperationKind gated_operation = {"Gated", 2, 0, 1, create_gated, compute_gated, free};
+const OperationKind rms_norm_operation = {"RmsNorm", 2, 0, 0, 1, create_norm, compute_norm, free};
+const OperationKind gated_operation = {"Gated", 2, 0, 1, 1, create_gated, compute_gated, free};

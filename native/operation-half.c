@@ -9,7 +9,7 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   Input x;
   ORT_TRY(read_input(context, 0, &x));
   float *y;
-  ORT_TRY(make_output(context, x.dims, x.rank, &y));
+  ORT_TRY(make_output(context, 0, x.dims, x.rank, &y));
   if (x.elements == 0) return NULL;
   Threads threads;
   threads_start(&threads, *(const Crew *)kernel, context);
@@ -17,4 +17,4 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   return threads_end(&threads, true, NULL);
 }
 
-const OperationKind round_to_half_operation = {"RoundToHalf", 1, 0, 0, keep_crew, compute, free};
+const OperationKind round_to_half_operation = {"RoundToHalf", 1, 0, 0, 1, keep_crew, compute, free};

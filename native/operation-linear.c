@@ -1,5 +1,6 @@
 // Int8Linear: x [.., inputs], or [.., 2 * inputs] if gated; norm weight [inputs], only for INPUT_RMS_NORM; residual (as
-// many numbers as the result), optional -> [.., outputs]. All float32. Attributes: `weights`, the number of packed
+// many numbers as the result), optional -> [.., outputs]; the rows as they are multiplied [.., inputs], optional, not for
+// plain ones. All float32. Attributes: `weights`, the number of packed
 // weights; `input`, an Int8Input, default plain; `epsilon`, for INPUT_RMS_NORM.
 #include <stdlib.h>
 #include <string.h>
@@ -71,21 +72,28 @@ static OrtStatus *read_inputs(const LinearKernel *linear, const OrtKernelContext
   return NULL;
 }
 
+// An output like x, with another last dimension.
+static OrtStatus *make_rows(OrtKernelContext *context, size_t index, const Input *x, size_t width, float **rows) {
+  int64_t dims[MAX_RANK];
+  memcpy(dims, x->dims, x->rank * sizeof *dims);
+  dims[x->rank - 1] = (int64_t)width;
+  return make_output(context, index, dims, x->rank, rows);
+}
+
 static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   const LinearKernel *linear = kernel;
   LinearInputs in;
   ORT_TRY(read_inputs(linear, context, &in));
-  int64_t dims[MAX_RANK];
-  memcpy(dims, in.x.dims, in.x.rank * sizeof *dims);
-  dims[in.x.rank - 1] = (int64_t)in.outputs;
-  float *y;
-  ORT_TRY(make_output(context, dims, in.x.rank, &y));
+  float *y, *kept;
+  ORT_TRY(make_rows(context, 0, &in.x, in.outputs, &y));
+  ORT_TRY(make_rows(context, 1, &in.x, int8_weights_inputs(linear->weights), &kept));
+  if (kept != NULL && linear->input == INPUT_PLAIN) return ort_failure("Int8Linear: plain rows are not stored again");
   if (in.rows == 0) return NULL;
-  Int8Prologue prologue = {linear->input, in.norm_weight.data, linear->epsilon};
+  Int8Prologue prologue = {linear->input, in.norm_weight.data, linear->epsilon, kept};
   Threads threads;
   threads_start(&threads, linear->crew, context);
   bool done = int8_linear(linear->weights, &prologue, in.x.data, in.rows, in.residual.data, y, &threads.crew);
   return threads_end(&threads, done, "Int8Linear: out of memory");
 }
 
-const OperationKind int8_linear_operation = {"Int8Linear", 3, 0, 2, create, compute, destroy};
+const OperationKind int8_linear_operation = {"Int8Linear", 3, 0, 2, 2, create, compute, destroy};

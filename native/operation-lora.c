@@ -91,7 +91,7 @@ static OrtStatus *compute_add(void *kernel, OrtKernelContext *context) {
   AddInputs in;
   ORT_TRY(read_add(context, &in, &map));
   float *y;
-  ORT_TRY(make_output(context, in.y.dims, in.y.rank, &y));
+  ORT_TRY(make_output(context, 0, in.y.dims, in.y.rank, &y));
   if (y != in.y.data && in.y.elements > 0) memcpy(y, in.y.data, in.y.elements * sizeof *y);
   Threads threads;
   threads_start(&threads, add->crew, context);
@@ -108,7 +108,7 @@ static OrtStatus *compute_narrow(void *kernel, OrtKernelContext *context) {
   if (x.elements != rows * inputs) return ort_failure("LoraNarrow: A has other inputs than x");
   int64_t dims[] = {(int64_t)rows, (int64_t)columns};
   float *t;
-  ORT_TRY(make_output(context, dims, 2, &t));
+  ORT_TRY(make_output(context, 0, dims, 2, &t));
   Threads threads;
   threads_start(&threads, *(const Crew *)kernel, context);
   bool done = lora_narrow(x.data, rows, inputs, a.data, columns, t, &threads.crew);
@@ -123,7 +123,7 @@ static OrtStatus *compute_widen(void *kernel, OrtKernelContext *context) {
   size_t rows = (size_t)t.dims[0], columns = (size_t)t.dims[1], outputs = (size_t)b.dims[1];
   int64_t dims[] = {(int64_t)rows, (int64_t)outputs};
   float *y;
-  ORT_TRY(make_output(context, dims, 2, &y));
+  ORT_TRY(make_output(context, 0, dims, 2, &y));
   Threads threads;
   threads_start(&threads, *(const Crew *)kernel, context);
   bool done = lora_widen(t.data, rows, columns, b.data, outputs, y, &threads.crew);
@@ -131,6 +131,6 @@ static OrtStatus *compute_widen(void *kernel, OrtKernelContext *context) {
 }
 
 // All after x may be absent to the runtime, because the residual may; read_add wants the others.
-const OperationKind lora_add_operation = {"LoraAdd", 4, 2, 4, create_add, compute_add, free};
-const OperationKind lora_narrow_operation = {"LoraNarrow", 2, 0, 0, keep_crew, compute_narrow, free};
-const OperationKind lora_widen_operation = {"LoraWiden", 2, 0, 0, keep_crew, compute_widen, free};
+const OperationKind lora_add_operation = {"LoraAdd", 4, 2, 4, 1, create_add, compute_add, free};
+const OperationKind lora_narrow_operation = {"LoraNarrow", 2, 0, 0, 1, keep_crew, compute_narrow, free};
+const OperationKind lora_widen_operation = {"LoraWiden", 2, 0, 0, 1, keep_crew, compute_widen, free};

@@ -16,7 +16,7 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
     return ort_failure("Rotate: cos and sin do not fit the heads");
   }
   float *y;
-  ORT_TRY(make_output(context, x.dims, x.rank, &y));
+  ORT_TRY(make_output(context, 0, x.dims, x.rank, &y));
   if (x.elements == 0) return NULL;
   size_t rows = (size_t)x.dims[0];
   Threads threads;
@@ -31,4 +31,4 @@ bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_di
   return cos->dims[1] == sin->dims[1] && *turned <= head_dim;
 }
 
-const OperationKind rotate_operation = {"Rotate", 3, 0, 0, keep_crew, compute, free};
+const OperationKind rotate_operation = {"Rotate", 3, 0, 0, 1, keep_crew, compute, free};

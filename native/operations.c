@@ -48,18 +48,15 @@ static int get_output_type(const OrtCustomOp *op, size_t index) {
   return ORT_FLOAT;
 }
 
-static size_t get_output_count(const OrtCustomOp *op) {
-  (void)op;
-  return 1;
-}
+static size_t get_output_count(const OrtCustomOp *op) { return kind_of(op)->outputs; }
 
 static int get_input_characteristic(const OrtCustomOp *op, size_t index) {
   return index < get_input_count(op) - kind_of(op)->optional ? ORT_REQUIRED : ORT_OPTIONAL;
 }
 
 static int get_output_characteristic(const OrtCustomOp *op, size_t index) {
-  (void)op, (void)index;
-  return ORT_REQUIRED;
+  (void)op;
+  return index == 0 ? ORT_REQUIRED : ORT_OPTIONAL;
 }
 
 static int get_input_memory_type(const OrtCustomOp *op, size_t index) {
@@ -148,10 +145,14 @@ OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *inpu
   return NULL;
 }
 
-OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data) {
+OrtStatus *make_output(OrtKernelContext *context, size_t index, const int64_t *dims, size_t rank, float **data) {
   OrtValue *value = NULL;
-  ORT_TRY(ORT(KernelContext_GetOutput)(context, 0, dims, rank, &value));
-  return ORT(GetTensorMutableData)(value, (void **)data);
+  size_t count;
+  *data = NULL;
+  ORT_TRY(ORT(KernelContext_GetOutputCount)(context, &count));
+  if (index >= count) return NULL;
+  ORT_TRY(ORT(KernelContext_GetOutput)(context, index, dims, rank, &value));
+  return value == NULL ? NULL : ORT(GetTensorMutableData)(value, (void **)data);
 }
 
 // Waking 15 threads of the runtime takes some 20 microseconds.

@@ -5,10 +5,11 @@
 #include "binding.h"
 
 // A kind of operation. Inputs are `floats` float32 tensors, then `integers` int64 tensors, the last `optional` of which
-// may be absent. The one output is float32. Only the cache of PagedAttention may be of another type.
+// may be absent. Only the cache of PagedAttention may be of another type. Outputs are float32; those after the first may
+// be absent.
 typedef struct {
   const char *name;
-  size_t floats, integers, optional;
+  size_t floats, integers, optional, outputs;
   // Makes the kernel of a node, to be freed with `destroy`.
   OrtStatus *(*create)(const OrtKernelInfo *info, Crew crew, void **kernel);
   OrtStatus *(*compute)(void *kernel, OrtKernelContext *context);
@@ -37,8 +38,8 @@ typedef struct {
 OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *input);
 // How many numbers of a head cos and sin, [rows][turned / 2], rotate. False = they do not fit. (operation-rotate.c)
 bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_dim, size_t *turned);
-// Makes the output.
-OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data);
+// Makes an output; NULL = it is absent.
+OrtStatus *make_output(OrtKernelContext *context, size_t index, const int64_t *dims, size_t rank, float **data);
 
 // The threads that run a node: the session's crew, or those of the runtime.
 typedef struct {

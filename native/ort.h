@@ -73,6 +73,7 @@ ORT_FUNCTION(76, OrtStatus *, AllocatorFree, OrtAllocator *, void *)
 ORT_FUNCTION(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **)  // never freed
 ORT_FUNCTION(85, OrtStatus *, KernelInfoGetAttribute_float, const OrtKernelInfo *, const char *name, float *)
 ORT_FUNCTION(86, OrtStatus *, KernelInfoGetAttribute_int64, const OrtKernelInfo *, const char *name, int64_t *)
+ORT_FUNCTION(89, OrtStatus *, KernelContext_GetOutputCount, const OrtKernelContext *, size_t *)
 ORT_FUNCTION(90, OrtStatus *, KernelContext_GetInput, const OrtKernelContext *, size_t index, const OrtValue **)
 ORT_FUNCTION(91, OrtStatus *, KernelContext_GetOutput, OrtKernelContext *, size_t index, const int64_t *dims,
              size_t rank, OrtValue **)

@@ -108,14 +108,15 @@ static void free_case(Case c) {
 // A map with a prologue and a residual against its parts, one after the other, bit by bit.
 static bool check_fused(const Int8Path *path, const Int8Weights *weights, size_t rows, const Crew *crew) {
   size_t n = weights->inputs, count = rows * weights->outputs;
-  float *x = malloc((3 * rows * n + n) * sizeof *x), *prepared = x + 2 * rows * n, *norm = prepared + rows * n;
+  float *x = malloc((4 * rows * n + n) * sizeof *x), *prepared = x + 2 * rows * n, *kept = prepared + rows * n;
+  float *norm = kept + rows * n;
   float *residual = malloc(3 * count * sizeof *residual), *expected = residual + count, *y = expected + count;
   for (size_t i = 0; i < n; i++) norm[i] = random_number() * 3;
   for (size_t i = 0; i < count; i++) residual[i] = random_number() * 5;
   for (size_t r = 0; r < 2 * rows; r++) fill_row(x + r * n, n, random_bits() % 4 == 0 ? random_bits() % 10 : 0);
   bool ok = true;
   for (int kind = INPUT_PLAIN; kind <= INPUT_GATED_GELU && ok; kind++) {
-    Int8Prologue prologue = {(Int8Input)kind, norm, 1e-5f};
+    Int8Prologue prologue = {.kind = (Int8Input)kind, .norm_weight = norm, .epsilon = 1e-5f};
     for (size_t r = 0; r < rows; r++) {
       const float *gate = x + 2 * r * n;
       if (kind == INPUT_PLAIN) memcpy(prepared + r * n, x + r * n, n * sizeof *x);
@@ -126,8 +127,10 @@ static bool check_fused(const Int8Path *path, const Int8Weights *weights, size_t
     ok = ok && linear(path, weights, &prologue, x, rows, (Result){NULL, y}, crew) && same(y, expected, count);
     for (size_t i = 0; i < count; i++) expected[i] += residual[i];
     ok = ok && linear(path, weights, &prologue, x, rows, (Result){residual, y}, crew) && same(y, expected, count);
+    if (kind != INPUT_PLAIN) prologue.kept = kept;
     memcpy(y, residual, count * sizeof *y);  // in place
     ok = ok && linear(path, weights, &prologue, x, rows, (Result){y, y}, crew) && same(y, expected, count);
+    ok = ok && (kind == INPUT_PLAIN || same(kept, prepared, rows * n));
     if (!ok) printf("  fused, input %d\n", kind);
   }
   free(x), free(residual);
@@ -233,7 +236,7 @@ static void print_times(const Int8Path *path, size_t inputs, size_t outputs, con
   Case c = make_case(inputs, outputs, 1, false, false);
   float *x = malloc(1024 * inputs * sizeof *x), *y = calloc(512 * outputs, sizeof *y);
   for (size_t i = 0; i < 1024 * inputs; i++) x[i] = random_number();
-  const Int8Prologue prologue = {kind, x, 1e-5f};
+  const Int8Prologue prologue = {.kind = kind, .norm_weight = x, .epsilon = 1e-5f};
   size_t copies = memory / (inputs * outputs) + 1;
   Int8Weights **weights = malloc(copies * sizeof *weights);
   for (size_t i = 0; i < copies; i++) weights[i] = int8_weights_pack(c.values, c.scales, NULL, inputs, outputs);

@@ -32,6 +32,8 @@ class Rewriter {
   /** Nodes so far, in order. Those that became part of another are taken out again. */
   readonly #nodes = new Set<Node>();
   readonly #makers = new Map<Value, Node>();
+  /** Values that a node so far uses. */
+  readonly #used = new Set<Value>();
 
   constructor(uses: ReadonlyMap<Value, number>) {
     this.#uses = uses;
@@ -41,6 +43,7 @@ class Rewriter {
     for (const node of nodes) {
       const next = this.#folded(this.#translated(node));
       this.#nodes.add(next);
+      for (const value of valuesOf(next)) this.#used.add(value);
       for (const output of next.outputs) this.#makers.set(output, next);
     }
     return [...this.#nodes];
@@ -78,23 +81,40 @@ class Rewriter {
   /** The node with those before it that it takes in. */
   #folded(node: Node): Node {
     if (isInt8(node)) return this.#withInput(node);
+    if (node.op === "PagedAttention") return this.#withoutReshape(node);
     if (node.op === "Add" && node.domain === "") return this.#withResidual(node);
     return node;
   }
 
+  /** The map that makes its input itself. If later nodes use that too, such as adapters, the map is where they get it from. */
   #withInput(map: Node): Node {
-    const maker = this.#partOf(map.inputs[0]!);
+    const value = map.inputs[0]!;
+    const maker = this.#used.has(value) ? undefined : this.#makers.get(value);
     if (maker?.domain !== FLYWHEEL) return map;
+    const outputs = this.#uses.get(value) === 1 ? map.outputs : [...map.outputs, value];
     if (maker.op === "RmsNorm") {
       const [x, weight] = maker.inputs;
       this.#nodes.delete(maker);
       const attributes = { ...map.attributes, input: INPUT.rmsNorm, epsilon: maker.attributes.epsilon! };
-      return { ...map, inputs: place(map.inputs.with(0, x!), NORM_WEIGHT, weight!), attributes };
+      return { ...map, inputs: place(map.inputs.with(0, x!), NORM_WEIGHT, weight!), outputs, attributes };
     }
     if (maker.op !== "Gated" || maker.inputs.length > 1) return map;
     this.#nodes.delete(maker);
     const input = maker.attributes.activation === 0 ? INPUT.gatedSilu : INPUT.gatedGelu;
-    return { ...map, inputs: map.inputs.with(0, maker.inputs[0]!), attributes: { ...map.attributes, input } };
+    const attributes = { ...map.attributes, input };
+    return { ...map, inputs: map.inputs.with(0, maker.inputs[0]!), outputs, attributes };
+  }
+
+  /** Attention takes rows of any shape. */
+  #withoutReshape(attention: Node): Node {
+    const inputs = attention.inputs.map((value) => {
+      const maker = value === null ? undefined : this.#makers.get(value);
+      if (maker?.op !== "Reshape" || maker.inputs[0]!.shape[0] !== value!.shape[0]) return value;
+      if (this.#uses.get(value!) !== attention.inputs.filter((input) => input === value).length) return value;
+      this.#nodes.delete(maker);
+      return maker.inputs[0]!;
+    });
+    return { ...attention, inputs };
   }
 
   /** The node that split one value into these two halves of its last dimension, if nothing else uses them. */
@@ -112,8 +132,11 @@ class Rewriter {
       const other = sum.inputs[1 - i]!;
       const at = map?.domain === FLYWHEEL ? RESIDUAL[map.op] : undefined;
       if (map === null || at === undefined || map.inputs[at] || !sameShape(term!, other)) continue;
+      // The map moves to the place of the sum, which may be too late for its second output.
+      if (map.outputs.slice(1).some((output) => this.#used.has(output))) continue;
       this.#nodes.delete(map);
-      return { ...map, inputs: place(map.inputs, at, other), outputs: sum.outputs };
+      const outputs = [...sum.outputs, ...map.outputs.slice(1)];
+      return { ...map, inputs: place(map.inputs, at, other), outputs };
     }
     return sum;
   }
@@ -149,6 +172,13 @@ function place(inputs: Node["inputs"], at: number, value: Value): Node["inputs"]
 
 function sameShape(a: Value, b: Value): boolean {
   return a.shape.join() === b.shape.join();
+}
+
+/** What a node uses, in its branches too. */
+function valuesOf({ inputs, attributes }: Node): Value[] {
+  const branches = Object.values(attributes).filter((value) => value instanceof Graph);
+  const inside = branches.flatMap((branch) => [...countUses(branch, new Map()).keys()]);
+  return [...inputs.filter((value) => value !== null), ...inside];
 }
 
 /** How often values are used, as inputs of nodes and as outputs of graphs. */

@@ -132,6 +132,27 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
     nativeModule!.releaseInt8(weights);
   });
 
+  it("gives the rows that it multiplied", async () => {
+    const weights = pack();
+    const attributes = { weights, input: 1, epsilon };
+    const kept = (g: Graph) => {
+      const from = [g.input("x", ["n", inputs]), g.initializer("weight", [inputs], norm)];
+      return g.add("Int8Linear", from, [{ shape }, { shape: ["n", inputs] }], attributes, FLYWHEEL)[1]!;
+    };
+    const normed = (g: Graph) => {
+      const from = [g.input("x", ["n", inputs]), g.initializer("weight", [inputs], norm)];
+      return own(g, "RmsNorm", from, ["n", inputs], { epsilon });
+    };
+    await expectSame(of, kept, normed);
+    await expect(
+      evaluate((g) => {
+        const from = [g.input("x", ["n", inputs])];
+        return g.add("Int8Linear", from, [{ shape }, { shape: ["n", inputs] }], { weights }, FLYWHEEL)[1]!;
+      }, of),
+    ).rejects.toThrow("plain rows");
+    nativeModule!.releaseInt8(weights);
+  });
+
   it("refuses inputs of other sizes", async () => {
     const weights = pack();
     const run = (input: number, more: (g: Graph) => (Value | null)[], feeds: Feeds = of) =>
