@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sizes.h"
+
 // Tasks that a thread should have, so that all end at about the same time.
 #define TASKS_PER_THREAD 3
 // A tile of fewer rows reads keys and values too often.
@@ -10,8 +12,6 @@
 // Rates of one thread, per microsecond.
 #define MULTIPLIED 20e3
 #define BYTES_READ 16e3
-
-static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 static bool in_span(const Span *span, int64_t row) {
   return row >= span->first_row && row - span->first_row < span->count;

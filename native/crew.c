@@ -1,9 +1,10 @@
-// A crew with threads of its own. Each thread first takes the tasks of its own share, which are the same in every run, and
-// then what others have not begun: so what a thread reads tends to be in its cache, and a late thread holds up nobody.
+// A crew with threads of its own. Each thread first takes the tasks of its own share, which are the same in every run,
+// and then what others have not begun: so what a thread reads tends to be in its cache, and a late thread holds up
+// nobody.
 //
 // A job is published by one number, its turn and count. A task is taken by raising the number of its share, which holds
-// the turn too. So a thread that comes late, to a job that is over, finds nothing to take, and whoever has taken a task may
-// read the job's fields: the job cannot end before that task.
+// the turn too. So a thread that comes late, to a job that is over, finds nothing to take, and whoever has taken a task
+// may read the job's fields: the job cannot end before that task.
 
 #include "crew.h"
 

@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <stddef.h>
 
-// `run` calls task(data, i) once for every i < count, on any thread and in any order, and returns when all are done. The
-// calling thread does its part.
+// `run` calls task(data, i) once for every i < count, on any thread and in any order, and returns when all are done.
+// The calling thread does its part.
 typedef struct {
   size_t threads;  // the calling thread included
   float task_us;   // microseconds of work that are worth a task of their own: `run` itself takes about as long

@@ -107,7 +107,7 @@ static void fetch_weights(const Int8Weights *weights, const Part *part) {
 // Digits of rows first .. end - 1, together with the threads that need them too. `part`: what this thread multiplies
 // then.
 static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, const Part *part, float *room) {
-  size_t rows = end - first, pieces = ceil_div(rows, job->plan.piece_rows), piece;
+  size_t rows = end - first, pieces = divide_up(rows, job->plan.piece_rows), piece;
   while ((piece = atomic_fetch_add_explicit(&progress->begun, 1, memory_order_relaxed)) < pieces) {
     make_digits(job, first + piece * rows / pieces, first + (piece + 1) * rows / pieces, room);
     atomic_fetch_add_explicit(&progress->done, 1, memory_order_release);
@@ -138,10 +138,10 @@ static void *scratch(Job *job) {
   Digits *digits = &job->digits;
   size_t tasks = job->plan.row_tasks * job->plan.block_tasks;
   bool in_place = job->prologue->kind == INPUT_PLAIN || job->prologue->kept != NULL;
-  job->room = in_place ? 0 : ceil_div(job->weights->inputs, 16) * 16;
+  job->room = in_place ? 0 : divide_up(job->weights->inputs, 16) * 16;
   size_t prepared = tasks * job->room * sizeof(float), progress = job->plan.row_tasks * sizeof(Progress);
-  size_t bytes = ceil_div(digits->rows, digits->height) * row_block_bytes(digits, job->weights->chunks);
-  size_t units = ceil_div(digits->rows, 16) * 16 * sizeof(float);
+  size_t bytes = divide_up(digits->rows, digits->height) * row_block_bytes(digits, job->weights->chunks);
+  size_t units = divide_up(digits->rows, 16) * 16 * sizeof(float);
   uint8_t *memory = aligned_alloc(64, progress + prepared + bytes + units);
   if (memory == NULL) return NULL;
   job->progress = (Progress *)memory;
@@ -159,7 +159,7 @@ bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8
                     size_t rows, Result result, const Crew *crew) {
   if (rows == 0 || weights->outputs == 0) return true;
   Job job = {.path = path, .weights = weights, .prologue = prologue, .x = x, .result = result};
-  job.digits = (Digits){.rows = rows, .height = ceil_div(rows, ceil_div(rows, path->height))};
+  job.digits = (Digits){.rows = rows, .height = divide_up(rows, divide_up(rows, path->height))};
   job.plan = int8_plan(path, weights, prologue->kind, &job.digits, crew);
   void *memory = scratch(&job);
   if (memory == NULL) return false;

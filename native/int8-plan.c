@@ -20,9 +20,9 @@ typedef struct {
 
 // Microseconds until all tasks are done.
 static float span(const Plan *plan, const Costs *costs, size_t row_tasks, size_t block_tasks, size_t workers) {
-  float rows = (float)ceil_div(plan->row_blocks, row_tasks), units = (float)ceil_div(plan->block_units, block_tasks);
+  float rows = (float)divide_up(plan->row_blocks, row_tasks), units = (float)divide_up(plan->block_units, block_tasks);
   float task = rows * units * costs->product + rows * costs->rows + units * costs->weights;
-  return (float)ceil_div(row_tasks * block_tasks, workers) * task;
+  return (float)divide_up(row_tasks * block_tasks, workers) * task;
 }
 
 // The best way to cut into about `wanted` tasks, in at least `least` row tasks.
@@ -44,8 +44,8 @@ Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input
                const Crew *crew) {
   size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * weights->chunks * TILE;
   Plan plan = {
-      .row_blocks = ceil_div(digits->rows, digits->height),
-      .block_units = ceil_div(weights->blocks, path->width),
+      .row_blocks = divide_up(digits->rows, digits->height),
+      .block_units = divide_up(weights->blocks, path->width),
       .block_tasks = 1,
   };
   float row_us = (float)weights->inputs / digits_per_us(input);
@@ -56,7 +56,7 @@ Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input
   };
   float piece = PIECE_US / row_us;
   plan.piece_rows = piece < 1 ? 1 : piece < 64 ? (size_t)piece : 64;
-  size_t least = at_most(ceil_div(plan.row_blocks * row_bytes, GROUP_BYTES), plan.row_blocks);
+  size_t least = at_most(divide_up(plan.row_blocks * row_bytes, GROUP_BYTES), plan.row_blocks);
   plan.row_tasks = least;
   float us = (float)(plan.row_blocks * plan.block_units) * costs.product;
   if (us < (float)plan.block_units * costs.weights) us = (float)plan.block_units * costs.weights;

@@ -3,6 +3,7 @@
 #define FLYWHEEL_INT8_PLAN_H
 
 #include "int8-parts.h"
+#include "sizes.h"
 
 // row_tasks x block_tasks tasks, none of them empty.
 typedef struct {
@@ -12,14 +13,7 @@ typedef struct {
   bool shared;                     // by threads; otherwise one does all
 } Plan;
 
-Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits, const Crew *crew);
-
-static inline size_t at_most(size_t value, size_t limit) {
-  return value < limit ? value : limit;
-}
-
-static inline size_t ceil_div(size_t value, size_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
+Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits,
+               const Crew *crew);
 
 #endif

@@ -17,7 +17,7 @@ INLINE Lanes load_within(const float *from, size_t at, size_t end) {
   return at < end ? lanes_load_some(from + at, end - at) : lanes_all(0);
 }
 
-// The last steps of the tree: with AVX-512 sums i and i + 8 and i and i + 4, with both i and i + 2, i and i + 1.
+// The sum of all lanes, always added in the order of a tree: those 8 apart (with 16 lanes), then 4, 2 and 1 apart.
 INLINE float sum_of_lanes(Lanes x) {
 #if defined(__x86_64__)
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lora-blocks.h"
+#include "sizes.h"
 
 enum {
   PRODUCTS_PER_US = 8000,  // of one thread, roughly
@@ -31,10 +32,6 @@ struct Job {
   _Alignas(64) atomic_size_t done;
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-static size_t pieces(size_t whole, size_t piece) { return (whole + piece - 1) / piece; }
-
 static bool has_part(const Block *block, size_t part) {
   return block->columns > 0 && (block->flags == NULL || block->flags[part] != 0);
 }
@@ -42,16 +39,16 @@ static bool has_part(const Block *block, size_t part) {
 // --- x · A ---
 
 static size_t narrow_units(const LoraMap *map, const Block *block) {
-  return map->part_count * pieces(block->columns, UNIT_COLUMNS);
+  return map->part_count * divide_up(block->columns, UNIT_COLUMNS);
 }
 
 static void narrow_unit(const Job *job, const Block *block, size_t unit) {
   const LoraMap *map = job->map;
-  const size_t of_part = pieces(block->columns, UNIT_COLUMNS), part = unit / of_part;
+  const size_t of_part = divide_up(block->columns, UNIT_COLUMNS), part = unit / of_part;
   if (!has_part(block, part)) return;
   const size_t first = unit % of_part * UNIT_COLUMNS, column = part * block->columns + first;
   lora_narrow_rows(job->x, map->inputs, block->rows, block->count, block->a + column * map->inputs,
-                   least(UNIT_COLUMNS, block->columns - first), block->scale, block->t + column,
+                   at_most(UNIT_COLUMNS, block->columns - first), block->scale, block->t + column,
                    map->part_count * block->columns);
 }
 
@@ -60,14 +57,14 @@ static void narrow_unit(const Job *job, const Block *block, size_t unit) {
 static size_t widen_units(const LoraMap *map, const Block *block) {
   (void)block;
   size_t units = 0;
-  for (size_t part = 0; part < map->part_count; part++) units += pieces((size_t)map->part_outputs[part], LORA_PANEL);
+  for (size_t part = 0; part < map->part_count; part++) units += divide_up((size_t)map->part_outputs[part], LORA_PANEL);
   return units;
 }
 
 static void widen_unit(const Job *job, const Block *block, size_t unit) {
   const LoraMap *map = job->map;
   size_t part = 0, before = 0;  // outputs of earlier parts
-  for (size_t of_part; unit >= (of_part = pieces((size_t)map->part_outputs[part], LORA_PANEL)); part++) {
+  for (size_t of_part; unit >= (of_part = divide_up((size_t)map->part_outputs[part], LORA_PANEL)); part++) {
     unit -= of_part;
     before += (size_t)map->part_outputs[part];
   }
@@ -77,7 +74,7 @@ static void widen_unit(const Job *job, const Block *block, size_t unit) {
   LoraTarget target = job->target;
   target.y += before + first;
   if (target.residual != NULL) target.residual += before + first;
-  target.outputs = least(LORA_PANEL, outputs - first);
+  target.outputs = at_most(LORA_PANEL, outputs - first);
   const float *b = columns == 0 ? NULL : block->b + (before + first) * columns;
   lora_widen_rows(block->t + part * block->columns, map->part_count * block->columns, columns, b, block->rows,
                   block->count, &target);
@@ -101,7 +98,7 @@ static float cost(const Block *block, size_t products) {
 static void do_units(const Job *job, const Half *half, size_t from, size_t to) {
   for (const Block *block = job->blocks->list; to > 0; block++) {
     const size_t units = half->units(job->map, block);
-    for (size_t unit = from; unit < least(units, to); unit++) half->compute(job, block, unit);
+    for (size_t unit = from; unit < at_most(units, to); unit++) half->compute(job, block, unit);
     from = from > units ? from - units : 0;
     to = to > units ? to - units : 0;
   }
@@ -117,7 +114,7 @@ static void share(Job *job, const Half *half, size_t products, const Crew *crew)
   for (size_t i = 0; i < job->blocks->count; i++) us += cost(&job->blocks->list[i], products);
   job->half = half;
   job->units = count_units(job, half);
-  job->tasks = crew_tasks(crew, us, least(crew->threads * TASKS_PER_THREAD, job->units));
+  job->tasks = crew_tasks(crew, us, at_most(crew->threads * TASKS_PER_THREAD, job->units));
   if (job->units > 0) crew_do(crew, job->tasks, do_half, job);
 }
 
@@ -130,7 +127,8 @@ static void do_both(void *data, size_t index) {
     do_units(job, &narrow_half, unit, unit + 1);
     atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
   }
-  for (size_t turn = 0; atomic_load_explicit(&job->done, memory_order_acquire) < job->units; turn++) pause_briefly(turn);
+  for (size_t turn = 0; atomic_load_explicit(&job->done, memory_order_acquire) < job->units; turn++)
+    pause_briefly(turn);
   do_units(job, &widen_half, index * job->wide_units / job->tasks, (index + 1) * job->wide_units / job->tasks);
 }
 
@@ -152,19 +150,19 @@ static void share_both(Job *job, const Crew *crew) {
   float us = 0;
   for (size_t i = 0; i < blocks; i++) us += cost(&job->blocks->list[i], map->part_count * map->inputs + map->outputs);
   if (blocks >= crew->threads) {
-    job->tasks = crew_tasks(crew, us, least(crew->threads * TASKS_PER_THREAD, blocks));
+    job->tasks = crew_tasks(crew, us, at_most(crew->threads * TASKS_PER_THREAD, blocks));
     crew_do(crew, job->tasks, do_blocks, job);
     return;
   }
   job->units = count_units(job, &narrow_half);
   job->wide_units = count_units(job, &widen_half);
-  job->tasks = crew_tasks(crew, us, least(crew->threads, job->wide_units));
+  job->tasks = crew_tasks(crew, us, at_most(crew->threads, job->wide_units));
   if (job->wide_units > 0) crew_do(crew, job->tasks, do_both, job);
 }
 
 // Most rows of a block, so that there are some blocks for every thread: whole tiles of lora-rows.h.
 static size_t block_rows(size_t rows, size_t threads) {
-  return threads == 1 ? BLOCK_ROWS : least(BLOCK_ROWS, 4 * pieces(rows, 8 * threads));
+  return threads == 1 ? BLOCK_ROWS : at_most(BLOCK_ROWS, 4 * divide_up(rows, 8 * threads));
 }
 
 bool lora_add(const LoraMap *map, const float *factors, const int64_t *begins, const float *x, size_t rows,
@@ -214,7 +212,7 @@ bool lora_widen(const float *t, size_t rows, size_t columns, const float *b, siz
   }
   for (size_t c = 0; c < columns; c++) {
     for (size_t o = 0; o < outputs; o++) {
-      const size_t first = o / LORA_PANEL * LORA_PANEL, width = least(LORA_PANEL, outputs - first);
+      const size_t first = o / LORA_PANEL * LORA_PANEL, width = at_most(LORA_PANEL, outputs - first);
       panels[first * columns + c * width + (o - first)] = b[c * outputs + o];
     }
   }

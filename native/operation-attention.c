@@ -23,20 +23,14 @@ typedef struct {
 
 // Products of three sizes up to this one fit into 64 bits.
 enum { LARGEST = 1 << 20 };
-
-static OrtStatus *read_size(const OrtKernelInfo *info, const char *name, int64_t least, size_t *size) {
-  int64_t value;
-  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, name, &value));
-  if (value < least || value > LARGEST) return ort_failure("attention: a size is out of range");
-  *size = (size_t)value;
-  return NULL;
-}
+static const Range sizes = {1, LARGEST, "attention: a size is out of range"};
+static const Range window_sizes = {0, LARGEST, "attention: the window is out of range"};
 
 static OrtStatus *read_shape(const OrtKernelInfo *info, AttentionShape *shape) {
-  ORT_TRY(read_size(info, "heads", 1, &shape->heads));
-  ORT_TRY(read_size(info, "kv_heads", 1, &shape->kv_heads));
-  ORT_TRY(read_size(info, "head_dim", 1, &shape->head_dim));
-  ORT_TRY(read_size(info, "block", 1, &shape->block));
+  ORT_TRY(read_size(info, "heads", sizes, &shape->heads));
+  ORT_TRY(read_size(info, "kv_heads", sizes, &shape->kv_heads));
+  ORT_TRY(read_size(info, "head_dim", sizes, &shape->head_dim));
+  ORT_TRY(read_size(info, "block", sizes, &shape->block));
   ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "scale", &shape->scale));
   ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "softcap", &shape->softcap));
   return shape->heads % shape->kv_heads == 0 ? NULL : ort_failure("attention: kv_heads does not divide heads");
@@ -53,7 +47,7 @@ static OrtStatus *keep(AttentionShape shape, Crew crew, void **kernel) {
 static OrtStatus *create_paged(const OrtKernelInfo *info, Crew crew, void **kernel) {
   AttentionShape shape = {0};
   ORT_TRY(read_shape(info, &shape));
-  ORT_TRY(read_size(info, "window", 0, &shape.window));
+  ORT_TRY(read_size(info, "window", window_sizes, &shape.window));
   return keep(shape, crew, kernel);
 }
 

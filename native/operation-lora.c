@@ -1,5 +1,5 @@
-// LoraAdd: y [rows, .., outputs], x [rows, .., inputs], factors [floats], residual (as many numbers as y), optional, begins
-// int64 [rows], outputs of the map's parts int64 [parts] -> like y, in the memory of y. Attributes: header, place,
+// LoraAdd: y [rows, .., outputs], x [rows, .., inputs], factors [floats], residual (as many numbers as y), optional,
+// begins int64 [rows], outputs of the map's parts int64 [parts] -> like y, in the memory of y. Attributes: header, place,
 // first_flag. lora.h says what they mean.
 //
 // For the trainer, which needs both halves: LoraNarrow: x [rows, inputs], a [inputs, columns] -> [rows, columns].
@@ -17,21 +17,14 @@ typedef struct {
 
 // Products of sizes up to this one fit into 64 bits.
 #define LARGEST ((int64_t)1 << 40)
+static const Range sizes = {0, LARGEST, "LoraAdd: a size is out of range"};
 enum { LARGEST_RANK = 1 << 20 };
-
-static OrtStatus *read_size(const OrtKernelInfo *info, const char *name, size_t *size) {
-  int64_t value;
-  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, name, &value));
-  if (value < 0 || value > LARGEST) return ort_failure("LoraAdd: a size is out of range");
-  *size = (size_t)value;
-  return NULL;
-}
 
 static OrtStatus *create_add(const OrtKernelInfo *info, Crew crew, void **kernel) {
   AddKernel made = {.crew = crew};
-  ORT_TRY(read_size(info, "header", &made.map.header));
-  ORT_TRY(read_size(info, "place", &made.map.place));
-  ORT_TRY(read_size(info, "first_flag", &made.map.first_flag));
+  ORT_TRY(read_size(info, "header", sizes, &made.map.header));
+  ORT_TRY(read_size(info, "place", sizes, &made.map.place));
+  ORT_TRY(read_size(info, "first_flag", sizes, &made.map.first_flag));
   return keep_kernel(&made, sizeof made, kernel);
 }
 
@@ -99,35 +92,32 @@ static OrtStatus *compute_add(void *kernel, OrtKernelContext *context) {
   return threads_end(&threads, done, "LoraAdd: out of memory");
 }
 
-static OrtStatus *compute_narrow(void *kernel, OrtKernelContext *context) {
-  Input x, a;
-  ORT_TRY(read_input(context, 0, &x));
-  ORT_TRY(read_input(context, 1, &a));
-  if (x.rank < 1 || a.rank != 2) return ort_failure("LoraNarrow: x or A is not a matrix");
-  size_t rows = (size_t)x.dims[0], inputs = (size_t)a.dims[0], columns = (size_t)a.dims[1];
-  if (x.elements != rows * inputs) return ort_failure("LoraNarrow: A has other inputs than x");
-  int64_t dims[] = {(int64_t)rows, (int64_t)columns};
-  float *t;
-  ORT_TRY(make_output(context, 0, dims, 2, &t));
-  Threads threads;
-  threads_start(&threads, *(const Crew *)kernel, context);
-  bool done = lora_narrow(x.data, rows, inputs, a.data, columns, t, &threads.crew);
-  return threads_end(&threads, done, "LoraNarrow: out of memory");
-}
+// One half: x [rows, .., inputs] times a matrix [inputs, outputs].
+typedef bool (*Multiply)(const float *x, size_t rows, size_t inputs, const float *matrix, size_t outputs, float *y,
+                         const Crew *crew);
 
-static OrtStatus *compute_widen(void *kernel, OrtKernelContext *context) {
-  Input t, b;
-  ORT_TRY(read_input(context, 0, &t));
-  ORT_TRY(read_input(context, 1, &b));
-  if (t.rank != 2 || b.rank != 2 || t.dims[1] != b.dims[0]) return ort_failure("LoraWiden: t and B do not fit");
-  size_t rows = (size_t)t.dims[0], columns = (size_t)t.dims[1], outputs = (size_t)b.dims[1];
+static OrtStatus *compute_half(void *kernel, OrtKernelContext *context, Multiply multiply) {
+  Input x, matrix;
+  ORT_TRY(read_input(context, 0, &x));
+  ORT_TRY(read_input(context, 1, &matrix));
+  if (x.rank < 1 || matrix.rank != 2) return ort_failure("LoraNarrow or LoraWiden: an input is not a matrix");
+  size_t rows = (size_t)x.dims[0], inputs = (size_t)matrix.dims[0], outputs = (size_t)matrix.dims[1];
+  if (x.elements != rows * inputs) return ort_failure("LoraNarrow or LoraWiden: the factor has other inputs than x");
   int64_t dims[] = {(int64_t)rows, (int64_t)outputs};
   float *y;
   ORT_TRY(make_output(context, 0, dims, 2, &y));
   Threads threads;
   threads_start(&threads, *(const Crew *)kernel, context);
-  bool done = lora_widen(t.data, rows, columns, b.data, outputs, y, &threads.crew);
-  return threads_end(&threads, done, "LoraWiden: out of memory");
+  bool done = multiply(x.data, rows, inputs, matrix.data, outputs, y, &threads.crew);
+  return threads_end(&threads, done, "LoraNarrow or LoraWiden: out of memory");
+}
+
+static OrtStatus *compute_narrow(void *kernel, OrtKernelContext *context) {
+  return compute_half(kernel, context, lora_narrow);
+}
+
+static OrtStatus *compute_widen(void *kernel, OrtKernelContext *context) {
+  return compute_half(kernel, context, lora_widen);
 }
 
 // All after x may be absent to the runtime, because the residual may; read_add wants the others.

@@ -129,6 +129,14 @@ OrtStatus *keep_crew(const OrtKernelInfo *info, Crew crew, void **kernel) {
   return keep_kernel(&crew, sizeof crew, kernel);
 }
 
+OrtStatus *read_size(const OrtKernelInfo *info, const char *name, Range range, size_t *size) {
+  int64_t value;
+  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, name, &value));
+  if (value < range.least || value > range.most) return ort_failure(range.otherwise);
+  *size = (size_t)value;
+  return NULL;
+}
+
 // Stands for the memory of tensors without elements.
 static int64_t nothing[1];
 

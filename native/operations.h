@@ -25,6 +25,14 @@ OrtStatus *keep_kernel(const void *kernel, size_t bytes, void **kept);
 // `create` of operations without attributes: the kernel is the crew.
 OrtStatus *keep_crew(const OrtKernelInfo *info, Crew crew, void **kernel);
 
+// What an attribute may be, and the message if it is not.
+typedef struct {
+  int64_t least, most;
+  const char *otherwise;
+} Range;
+
+OrtStatus *read_size(const OrtKernelInfo *info, const char *name, Range range, size_t *size);
+
 // The place of PagedAttention's cache among its inputs.
 enum { PAGED_CACHE = 4 };
 
