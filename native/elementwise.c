@@ -1,6 +1,8 @@
 // Elementwise operations on many rows: shares the rows among threads.
 #include "elementwise.h"
 
+#include "sizes.h"
+
 // Rough costs.
 enum {
   NORM_PER_US = 4000,   // numbers that one thread normalizes
@@ -29,8 +31,7 @@ static void gated_task(void *data, size_t index) {
 }
 
 static void share(Job *job, size_t per_us, void (*task)(void *data, size_t index), const Crew *crew) {
-  size_t most = job->rows < crew->threads ? job->rows : crew->threads;
-  job->tasks = crew_tasks(crew, (float)(job->rows * job->n) / (float)per_us, most);
+  job->tasks = crew_tasks(crew, (float)(job->rows * job->n) / (float)per_us, at_most(job->rows, crew->threads));
   crew_do(crew, job->tasks, task, job);
 }
 

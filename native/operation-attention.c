@@ -36,25 +36,17 @@ static OrtStatus *read_shape(const OrtKernelInfo *info, AttentionShape *shape) {
   return shape->heads % shape->kv_heads == 0 ? NULL : ort_failure("attention: kv_heads does not divide heads");
 }
 
-static OrtStatus *keep(AttentionShape shape, Crew crew, void **kernel) {
-  AttentionKernel *made = malloc(sizeof *made);
-  if (made == NULL) return ort_failure("out of memory");
-  *made = (AttentionKernel){shape, crew};
-  *kernel = made;
-  return NULL;
-}
-
 static OrtStatus *create_paged(const OrtKernelInfo *info, Crew crew, void **kernel) {
-  AttentionShape shape = {0};
-  ORT_TRY(read_shape(info, &shape));
-  ORT_TRY(read_size(info, "window", window_sizes, &shape.window));
-  return keep(shape, crew, kernel);
+  AttentionKernel made = {.crew = crew};
+  ORT_TRY(read_shape(info, &made.shape));
+  ORT_TRY(read_size(info, "window", window_sizes, &made.shape.window));
+  return keep_kernel(&made, sizeof made, kernel);
 }
 
 static OrtStatus *create_plain(const OrtKernelInfo *info, Crew crew, void **kernel) {
-  AttentionShape shape = {0};
-  ORT_TRY(read_shape(info, &shape));
-  return keep(shape, crew, kernel);
+  AttentionKernel made = {.crew = crew};
+  ORT_TRY(read_shape(info, &made.shape));
+  return keep_kernel(&made, sizeof made, kernel);
 }
 
 // Whether x has this many rows of this many elements.

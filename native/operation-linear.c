@@ -1,7 +1,7 @@
 // Int8Linear: x [.., inputs], or [.., 2 * inputs] if gated; norm weight [inputs], only for INPUT_RMS_NORM; residual (as
 // many numbers as the result), optional -> [.., outputs]; the rows as they are multiplied [.., inputs], optional, not
-// for plain ones. All float32. Attributes: `weights`, the number of packed
-// weights; `input`, an Int8Input, default plain; `epsilon`, for INPUT_RMS_NORM.
+// for plain ones. All float32. Attributes: `weights`, the number of packed weights; `input`, an Int8Input, default
+// plain; `epsilon`, for INPUT_RMS_NORM.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 // Rotation of many rows: shares them among threads.
 #include "rotary.h"
 
+#include "sizes.h"
+
 // Numbers that one thread rotates, roughly.
 enum { ROTATED_PER_US = 4000 };
 
@@ -23,8 +25,8 @@ static void rotate_task(void *data, size_t index) {
 
 void rotate(const float *x, size_t rows, size_t heads, size_t head_dim, const float *cos, const float *sin,
             size_t turned, float *y, const Crew *crew) {
-  const size_t most = crew->threads < rows ? crew->threads : rows;
-  const size_t tasks = crew_tasks(crew, (float)(rows * heads * head_dim) / ROTATED_PER_US, most);
+  const float us = (float)(rows * heads * head_dim) / ROTATED_PER_US;
+  const size_t tasks = crew_tasks(crew, us, at_most(rows, crew->threads));
   Job job = {x, cos, sin, y, rows, heads, head_dim, turned, tasks};
   crew_do(crew, tasks, rotate_task, &job);
 }

@@ -77,7 +77,7 @@ async function nativeSession(graph: Graph, options: SessionOptions): Promise<Bou
   return NativeSession.create(emitOnnx(rewritten, packed), {
     threads: options.threads,
     ownThreads: options.ownThreads ?? false,
-    spinMicroseconds: (options.spinning ?? true) ? SPIN_MICROSECONDS : 0,
+    spinMicroseconds: spinOf(options),
     config: Object.fromEntries(config),
     packed: [...packed.values()],
   });
@@ -99,8 +99,13 @@ async function runtimeSession(graph: Graph, options: SessionOptions): Promise<Bo
   return session as BoundSession;
 }
 
-function waitingOf({ spinning = true }: SessionOptions): Record<string, string> {
-  return spinning ? { spin_duration_us: String(SPIN_MICROSECONDS) } : { allow_spinning: "0" };
+function spinOf({ spinning = true }: SessionOptions): number {
+  return spinning ? SPIN_MICROSECONDS : 0;
+}
+
+function waitingOf(options: SessionOptions): Record<string, string> {
+  const spin = spinOf(options);
+  return spin > 0 ? { spin_duration_us: String(spin) } : { allow_spinning: "0" };
 }
 
 export function floats(data: Float32Array, shape: readonly number[]): Tensor {

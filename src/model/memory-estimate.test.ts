@@ -128,6 +128,8 @@ it("counts every byte of a model by hand", () => {
     cacheBytesPerToken: 2 * 30 * 3 * 64 * 2,
     stepBytes: 512 * 4 * (6 * 576 + 4 * 1536),
   });
+  // 16 threads compute twice as much of a prompt at once.
+  expect(estimateMemory(config, "int8", "float16", 2, 16).stepBytes).toBe(1024 * 4 * (6 * 576 + 4 * 1536));
   expect(estimateMemory(config, "float32", "float32", 4).weightBytes).toBe(4 * (linears + 2 * embedding + norms));
   // The head of an int4 model is int8.
   expect(estimateMemory(config, "int4", "float16").weightBytes).toBe(

@@ -22,7 +22,10 @@ export interface MemoryEstimate {
 /** Bytes of one weight: int8 has a scale for each output besides; int4 has one for every 32 weights. */
 const WEIGHT_BYTES: Record<WeightType, number> = { float32: 4, int8: 1, int4: 0.5 + 4 / 32 };
 
-/** `storedBytes`: of one value of the embedding in the checkpoint: 2 for BF16 and F16, 4 for F32. */
+/**
+ * `storedBytes`: of one value of the embedding in the checkpoint: 2 for BF16 and F16, 4 for F32. `threads`: more of them
+ * compute longer pieces of a prompt.
+ */
 export function estimateMemory(
   config: ModelConfig,
   type: WeightType,
