@@ -103,13 +103,27 @@ function onlyNode(folder: string): string {
   return folder;
 }
 
-/** The registry and the cache of this machine, so that what `npm ci` downloaded is not downloaded again. */
+/** How npm reaches the registry from this machine. */
+const CONNECTION = ["registry", "cafile", "proxy", "https-proxy"];
+
+/**
+ * The registry and the cache of this machine, so that what `npm ci` downloaded is not downloaded again. A registry that cannot
+ * be reached fails within seconds, and says so.
+ */
 async function npmEnvironment(): Promise<NodeJS.ProcessEnv> {
-  const setting = async (name: string) => (await run("npm", ["config", "get", name], ROOT, process.env)).out.trim();
+  const asked = await run("npm", ["config", "list", "--json"], ROOT, process.env);
+  const settings = JSON.parse(asked.out) as Record<string, unknown>;
+  const connection = CONNECTION.filter((name) => typeof settings[name] === "string" && settings[name] !== "").map(
+    (name) => [`npm_config_${name.replaceAll("-", "_")}`, settings[name] as string],
+  );
+  const { NODE_EXTRA_CA_CERTS } = process.env;
   return {
     ...emptyEnvironment(),
-    npm_config_cache: await setting("cache"),
-    npm_config_registry: await setting("registry"),
+    ...Object.fromEntries(connection),
+    ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }),
+    npm_config_cache: settings.cache as string,
+    npm_config_fetch_retry_mintimeout: "1000",
+    npm_config_fetch_retry_maxtimeout: "3000",
     npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
   };
