@@ -74,11 +74,21 @@ inBrowser("the page of a job", (bench) => {
     expect(new URL(page.url()).search).toBe("?min=0.5&max=0.7&text=FISH");
     await page.reload();
     await expect.poll(() => lines(page).count()).toBe(1);
-    expect(await page.getByLabel("Text in the task").inputValue()).toBe("FISH");
-    await page.getByLabel("Text in the task").fill("no such fish");
+    expect(await page.getByLabel("Text in tasks and tries").inputValue()).toBe("FISH");
+    await page.getByLabel("Text in tasks and tries").fill("no such fish");
     await page.getByText("0 of 3 groups").waitFor();
     expect(await lines(page).count()).toBe(0);
-    await page.getByLabel("Text in the task").fill("");
+    // one try answers so, and what a tool told another
+    for (const said of ["a cod.", "WAVES"]) {
+      await page.getByLabel("Text in tasks and tries").fill(said);
+      await expect.poll(() => lines(page).count()).toBe(1);
+      expect(await lines(page).nth(0).textContent()).toContain("Name a fish.");
+      await page.getByText("searching").waitFor({ state: "detached" });
+      await page.getByText("1 of 3 groups").waitFor();
+      await page.getByLabel("Text in tasks and tries").fill("no such fish");
+      await expect.poll(() => lines(page).count()).toBe(0);
+    }
+    await page.getByLabel("Text in tasks and tries").fill("");
     await expect.poll(() => lines(page).count()).toBe(2);
   });
 
@@ -193,7 +203,7 @@ inBrowser("the page of a job", (bench) => {
       await page.getByText("Task 999", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Load 1,000 more" }).click();
       await page.getByText("1,100 groups", { exact: true }).waitFor();
-      await page.getByLabel("Text in the task").fill("Task 1099");
+      await page.getByLabel("Text in tasks and tries").fill("Task 1099");
       await expect.poll(() => lines(page).count()).toBe(1);
       expect(await lines(page).first().getAttribute("aria-setsize")).toBe("1");
     });

@@ -68,6 +68,32 @@ describe("the record of a job", () => {
     expect(last.json).toMatchObject({ group: 1199, reward: 1199, size: 2 });
   });
 
+  it("finds trajectories in which a text is said", async () => {
+    const { id } = await newModel(server);
+    const groups = Array.from({ length: 30 }, (_, i) =>
+      group(trajectory(i % 10 === 3 ? "a1 <e>" : "a2 <e>", 1), trajectory(i === 13 ? "a1 <e>" : "a2 <e>", 0)),
+    );
+    const job = await run(jobBody(id, groups));
+    const search = async (query: string) => (await server.call("GET", `${JOBS}/${job.id}/matches?${query}`)).json;
+    expect(await search("text=A1")).toEqual({
+      object: "list",
+      data: [
+        { id: "3", group: 3, trajectories: [0] },
+        { id: "13", group: 13, trajectories: [0, 1] },
+      ],
+      ...{ searched_to: 19, has_more: true },
+    });
+    expect(await search("text=A1&after=19")).toMatchObject({
+      ...{ data: [{ group: 23, trajectories: [0] }], searched_to: 29, has_more: false },
+    });
+    expect(await search("text=A1&after=29")).toMatchObject({ data: [], searched_to: null, has_more: false });
+    expect(await search("text=nothing%20like%20it&limit=200")).toMatchObject({ data: [], searched_to: 29 });
+    for (const query of ["", "text=", `text=${"x".repeat(1001)}`, "text=a&limit=201"]) {
+      expect((await server.call("GET", `${JOBS}/${job.id}/matches?${query}`)).status).toBe(422);
+    }
+    expect((await server.call("GET", `${JOBS}/${crypto.randomUUID()}/matches?text=a`)).status).toBe(404);
+  });
+
   it("shows a trajectory as it was sent, with its verdict and tokens", async () => {
     const { id } = await newModel(server);
     const notes = {

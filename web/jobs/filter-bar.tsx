@@ -32,11 +32,11 @@ export function FilterBar({ filter, verdicts, onChange: set }: FilterBarProps) {
       <NumberBound name="tokens from" value={filter.shortest} onChange={(shortest) => set({ shortest })} />
       <NumberBound name="up to" value={filter.longest} onChange={(longest) => set({ longest })} />
       <label>
-        <span class="sr-only">Text in the task</span>
+        <span class="sr-only">Text in tasks and tries</span>
         <input
           ref={text}
           type="search"
-          placeholder="text in the task  ( / )"
+          placeholder="text  ( / )"
           value={filter.text}
           onInput={(event) => set({ text: event.currentTarget.value })}
         />

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { bound, filterFrom, filterGroups, queryOf } from "./filter.ts";
 import type { GroupRow } from "./records.ts";
+import type { Said } from "./use-said.ts";
 
 function group(index: number, task: string, tries: [status: string, reward: number | null][]): GroupRow {
   return {
@@ -27,13 +28,23 @@ const GROUPS = [
   { ...group(1, "Name a fish.", [["zero_advantage", 1]]), exceptions: [{ type: "TimeoutError", message: "no reply" }] },
   group(2, "Empty", []),
 ];
-const shown = (query: string) => filterGroups(GROUPS, filterFrom(query)).map((one) => one.group);
+const shown = (query: string, said: Said = new Map()) =>
+  filterGroups(GROUPS, filterFrom(query), said).map((one) => one.group);
 
 it("keeps groups with the text in their task or in an exception", () => {
   expect(shown("")).toEqual([0, 1, 2]);
   expect(shown("text=what+is")).toEqual([0]);
   expect(shown("text=timeout")).toEqual([1]);
   expect(shown("text=none")).toEqual([]);
+});
+
+it("keeps groups in which a try says the text and fits", () => {
+  const said = new Map([[0, [1]]]);
+  expect(shown("text=hello", said)).toEqual([0]);
+  expect(shown("text=fish", said)).toEqual([0, 1]);
+  expect(shown("text=hello&verdict=too_long", said)).toEqual([0]);
+  expect(shown("text=hello&verdict=trained", said)).toEqual([]);
+  expect(shown("text=what+is&verdict=trained", said)).toEqual([0]);
 });
 
 it("wants one try with the verdict, the reward and the length", () => {

@@ -1,5 +1,6 @@
 // Which groups of a job are shown. The filter is in the address, so that a link shares it.
 import type { GroupRow, TryRow } from "./records.ts";
+import type { Said } from "./use-said.ts";
 
 export interface Filter {
   /** A verdict; empty: all. */
@@ -10,7 +11,7 @@ export interface Filter {
   /** Bounds of the number of tokens, inclusive; null: none. */
   shortest: number | null;
   longest: number | null;
-  /** Part of the task or of an exception, in any case. */
+  /** Part of the task, of an exception or of what is said in a try, in any case. */
   text: string;
 }
 
@@ -43,21 +44,15 @@ export function bound(text: string | null): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-export function isSet(filter: Filter): boolean {
-  return filter.text !== "" || wantsTry(filter);
-}
-
-function wantsTry({ verdict, least, most, shortest, longest }: Filter): boolean {
-  return verdict !== "" || [least, most, shortest, longest].some((value) => value !== null);
-}
-
-/** Groups with the text and at least one try that fits. */
-export function filterGroups(groups: readonly GroupRow[], filter: Filter): readonly GroupRow[] {
-  if (!isSet(filter)) return groups;
-  const isAboutTries = wantsTry(filter);
-  return groups.filter(
-    (group) => hasText(group, filter.text) && (!isAboutTries || group.trajectories.some((one) => fits(one, filter))),
-  );
+/** Groups with the text and at least one try that fits. If only tries have the text, one of these. */
+export function filterGroups(groups: readonly GroupRow[], filter: Filter, said: Said): readonly GroupRow[] {
+  const isAboutTries = queryOf({ ...filter, text: "" }) !== "";
+  if (filter.text === "" && !isAboutTries) return groups;
+  return groups.filter((group) => {
+    const { trajectories } = group;
+    if (!hasText(group, filter.text)) return said.get(group.group)?.some((index) => fits(trajectories[index]!, filter));
+    return !isAboutTries || trajectories.some((one) => fits(one, filter));
+  });
 }
 
 /** Whether a try has the verdict, the reward and the length. */

@@ -10,6 +10,7 @@ import { JobHead } from "../jobs/job-head.tsx";
 import { GROUPS_PER_PAGE, type Groups } from "../jobs/records.ts";
 import { RepeatButton } from "../jobs/repeat-button.tsx";
 import { useJob } from "../jobs/use-job.ts";
+import { useSaid } from "../jobs/use-said.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { useLocation, useRoute } from "../router.ts";
 import { may } from "../server-facts.ts";
@@ -63,7 +64,8 @@ interface GroupPartProps {
 
 function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, fromStep, onMore }: GroupPartProps) {
   const [filter, setFilter] = useFilter();
-  const shown = useMemo(() => filterGroups(rows, filter), [rows, filter]);
+  const { said, note } = useSaid(job, filter.text, rows.at(-1)?.group ?? -1);
+  const shown = useMemo(() => filterGroups(rows, filter, said), [rows, filter, said]);
   const verdicts = useMemo(() => [...new Set(rows.flatMap((row) => Object.keys(row.verdicts)))], [rows]);
   const charts = useMemo(() => <Charts groups={rows} fromStep={fromStep} />, [rows, fromStep]);
   if (missing !== null) return <p>{missing}</p>;
@@ -77,6 +79,7 @@ function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, from
           ? count(rows.length, noun)
           : `${number(shown.length)} of ${count(rows.length, noun)}`}
         {hasMore && ". The job has more."}
+        {note !== "" && ` · ${note}`}
       </p>
       <GroupList job={job} groups={shown} filter={filter} isSupervised={isSupervised} />
       {hasMore && (

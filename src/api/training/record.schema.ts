@@ -49,6 +49,36 @@ export const GroupPage = Type.Object({
   limit: orNull(Type.Integer({ minimum: 1, maximum: 1000 }), { default: 20 }),
 });
 
+/** Most groups that are searched at once: their trajectories are read whole. */
+const MOST_SEARCHED = 200;
+
+export const SearchPage = Type.Object({
+  text: Type.String({ minLength: 1, maxLength: 1000, description: "In any case." }),
+  after: orNull(Type.Integer({ minimum: 0 }), { description: "The index of the last group searched." }),
+  limit: orNull(Type.Integer({ minimum: 1, maximum: MOST_SEARCHED }), {
+    default: 20,
+    description: "How many groups to search.",
+  }),
+});
+
+export const Matches = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        group: Type.Integer(),
+        trajectories: Type.Array(Type.Integer(), { description: "Their indices in the group." }),
+      }),
+    ),
+    searched_to: nullable(
+      Type.Integer({ description: "The index of the last group searched; null if there was none." }),
+    ),
+    has_more: Type.Boolean({ description: "Whether there are groups after it." }),
+  },
+  { title: "TrajectoryMatchList" },
+);
+
 const Items = Type.Array(AnyObject);
 const Tools = nullable(Items);
 

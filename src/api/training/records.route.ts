@@ -14,7 +14,7 @@ import {
   type SequenceNumbers,
   trainedPositions,
 } from "./record.present.ts";
-import { GroupList, GroupPage, TokenNumbersBody, TrajectoryRecordBody } from "./record.schema.ts";
+import { GroupList, GroupPage, Matches, SearchPage, TokenNumbersBody, TrajectoryRecordBody } from "./record.schema.ts";
 import { documented } from "./training.schema.ts";
 import { invalid, readQuery } from "./validation.ts";
 
@@ -39,6 +39,22 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
       const count = limit ?? DEFAULT_LIMIT;
       const found = await reading(training, job, (record) => record.groups(from, from + count + 1));
       return page(found, count, presentGroup);
+    },
+  );
+
+  app.get<{ Params: { id: string } }>(
+    "/v1/preview/training-jobs/:id/matches",
+    documented("Trajectories of a job in which a text is said", { query: SearchPage, response: Matches }),
+    async (request) => {
+      const { text, after, limit } = readQuery(SearchPage, request.query);
+      const job = await training.jobs.owned(request.params.id, readableBy(principalOf(request)));
+      return reading(training, job, async (record) => {
+        const from = after === undefined || after === null ? 0 : after + 1;
+        const to = Math.min(from + (limit ?? DEFAULT_LIMIT), record.groupCount);
+        const found = await record.saying(text, from, to);
+        const data = Array.from(found, ([group, trajectories]) => ({ id: String(group), group, trajectories }));
+        return { object: "list", data, searched_to: to > from ? to - 1 : null, has_more: to < record.groupCount };
+      });
     },
   );
 

@@ -2,6 +2,7 @@
 
 import type { LineFile } from "./line-file.ts";
 import type { KeptSequence, PreparedRow, TryVerdict } from "./prepared-record.ts";
+import { isSaid } from "./said.ts";
 import type { SentRow } from "./sent-record.ts";
 
 export interface KeptGroup {
@@ -67,18 +68,32 @@ export class RecordReader {
     };
   }
 
-  /** Everything that was sent, in order. */
-  async *texts(): AsyncGenerator<SentText> {
-    const lines = this.#sent.lines(0, this.#sent.lineCount);
-    let group = 0;
-    for await (const row of this.#sent.rows(0, this.groupCount)) {
-      const { size, rewards } = JSON.parse(row) as SentRow;
+  /** Everything that was sent for groups [from, to), in order. */
+  async *texts(from = 0, to = this.groupCount): AsyncGenerator<SentText> {
+    let lines: AsyncGenerator<string> | undefined;
+    let group = from;
+    for await (const row of this.#sent.rows(from, to)) {
+      const { line, size, rewards } = JSON.parse(row) as SentRow;
+      lines ??= this.#sent.lines(line, this.#sent.lineCount);
       for (let trajectory = 0; trajectory < size; trajectory++) {
         yield { group, trajectory, text: (await lines.next()).value };
       }
       if (rewards.length === size) yield { group, trajectory: null, text: (await lines.next()).value };
       group++;
     }
+  }
+
+  /** The trajectories of groups [from, to) in which a text is said, by group. */
+  async saying(text: string, from: number, to: number): Promise<Map<number, number[]>> {
+    const wanted = text.toLowerCase();
+    const found = new Map<number, number[]>();
+    for await (const { group, trajectory, text } of this.texts(from, to)) {
+      if (trajectory === null || !isSaid(text, wanted)) continue;
+      const before = found.get(group);
+      if (before) before.push(trajectory);
+      else found.set(group, [trajectory]);
+    }
+    return found;
   }
 
   async #sequences(group: number, trajectory: number): Promise<KeptSequence[]> {
