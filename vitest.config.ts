@@ -85,6 +85,11 @@ export default defineConfig({
         extends: true,
         test: { name: "graph", include: KERNEL_TESTS, env: { FLYWHEEL_KERNELS: "graph" } },
       },
+      {
+        // The native module as on x64 processors without AVX-512. Where it does not run, tests of the module are skipped.
+        extends: true,
+        test: { name: "avx2", include: ["src/graph/native/*.test.ts"], env: { FLYWHEEL_KERNELS: "avx2" } },
+      },
     ],
   },
 });

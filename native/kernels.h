@@ -1,4 +1,4 @@
-// What the kernels offer to the graph's operations (operations.c). Every row of a result has the same bits whatever rows
+// What the kernels offer to the graph's operations (runtime/operations.c). Every row of a result has the same bits whatever rows
 // are beside it, however many threads there are, and however a prompt is cut.
 #ifndef FLYWHEEL_KERNELS_H
 #define FLYWHEEL_KERNELS_H
@@ -7,12 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "crew.h"
+#include "threads/crew.h"
 
-// Whether this processor has what the kernels are compiled for.
-bool kernels_run_here(void);
-
-// --- int8-linear.c: y = x · W + bias, weights of one byte, activations of two ---
+// --- int8/linear.c: y = x · W + bias, weights of one byte, activations of two ---
 
 typedef struct Int8Weights Int8Weights;
 
@@ -20,10 +17,12 @@ typedef struct Int8Weights Int8Weights;
 // NULL = out of memory.
 Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs);
 void int8_weights_free(Int8Weights *weights);
+// How many rows are multiplied here (int8/parts.h).
+const char *int8_path_name(void);
 size_t int8_weights_inputs(const Int8Weights *weights);
 size_t int8_weights_outputs(const Int8Weights *weights);
 
-// What is done to a row before it is multiplied (elementwise.h). Gated: the row is gate, then up, 2 * inputs numbers.
+// What is done to a row before it is multiplied (rows/elementwise.h). Gated: the row is gate, then up, 2 * inputs numbers.
 typedef enum { INPUT_PLAIN, INPUT_RMS_NORM, INPUT_GATED_SILU, INPUT_GATED_GELU } Int8Input;
 
 typedef struct {
@@ -33,12 +32,16 @@ typedef struct {
   float *kept;  // [rows][inputs], where the rows are stored as they are multiplied, or NULL. Not for INPUT_PLAIN.
 } Int8Prologue;
 
-// x: [rows][inputs], or [rows][2 * inputs] if gated. residual: [rows][outputs] or NULL, added last:
-// y = (product + bias) + residual, rounded in between. y: [rows][outputs], may be residual. False = out of memory.
-bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
-                 const float *residual, float *y, const Crew *crew);
+// Of the rows at this map (adapters/lora.h).
+typedef struct Adapters Adapters;
 
-// --- attention.c: attention over a paged cache ---
+// x: [rows][inputs], or [rows][2 * inputs] if gated. adapters: NULL = none. residual: [rows][outputs] or NULL, added last:
+// y = ((product + bias) + adapters) + residual, rounded in between. y: [rows][outputs], may be residual if there are no
+// adapters. False = out of memory.
+bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
+                 const Adapters *adapters, const float *residual, float *y, const Crew *crew);
+
+// --- attention/attention.c: attention over a paged cache ---
 
 typedef struct {
   size_t heads, kv_heads, head_dim;
@@ -46,7 +49,7 @@ typedef struct {
   size_t window;  // positions that a token sees, itself included; 0 = all before it
   float scale;    // factor on scores
   float softcap;  // 0 = none
-  bool half;      // the cache holds numbers of two bytes (half.h)
+  bool half;      // the cache holds numbers of two bytes (rows/half.h)
 } AttentionShape;
 
 // Bytes of one number of the cache.
@@ -63,7 +66,7 @@ typedef struct {
 } Span;
 
 // Where the heads of row r lie: queries at qk + r * qk_stride, keys heads * head_dim after them; values at
-// v + r * v_stride. The first `turned` numbers of each query and key still have to be rotated (rotary.h), by cos and
+// v + r * v_stride. The first `turned` numbers of each query and key still have to be rotated (rows/rotary.h), by cos and
 // sin: [rows][turned / 2]; NULL = no rotation.
 typedef struct {
   const float *qk, *v;

@@ -1,15 +1,16 @@
 // Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`:
-// how long one layer takes. Build: gcc FLAGS -I. attention*.c half*.c rotary*.c test/attention-test.c -lpthread -lm
+// how long one layer takes.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "crew.h"
-#include "half.h"
+#include "threads/crew.h"
+#include "rows/half.h"
+#include "need-vectors.h"
 #include "random.h"
-#include "rotary.h"
+#include "rows/rotary.h"
 #include "slow-half.h"
 
 // --- Data ---
@@ -374,9 +375,7 @@ static void time_all(const Crew *crews, size_t crew_count) {
 }
 
 int main(int count, char **arguments) {
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) return puts("No AVX-512 here"), 3;
-#endif
+  need_vectors();
   if (count > 1 && !strcmp(arguments[1], "time")) {
     const size_t most = count > 2 ? strtoul(arguments[2], NULL, 10) : 2;
     Crew one = crew_of(1, 200), more = crew_of(most, 200);

@@ -1,5 +1,5 @@
 // Crews of all sizes do every task of every job once, awake or asleep. With "time" as argument: what a job costs.
-#include "crew.h"
+#include "threads/crew.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "crew.h"
-#include "elementwise.h"
+#include "threads/crew.h"
+#include "rows/elementwise.h"
 #include "random.h"
 
 static double activated(double x, Activation activation, double *argument) {

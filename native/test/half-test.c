@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew.h"
-#include "half.h"
+#include "threads/crew.h"
+#include "rows/half.h"
+#include "need-vectors.h"
 #include "random.h"
 #include "slow-half.h"
 
@@ -85,9 +86,7 @@ static bool rounds_shared(void) {
 }
 
 int main(void) {
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) return puts("No AVX-512 here"), 3;
-#endif
+  need_vectors();
   const bool good = rounds_all() & rounds_random() & rounds_shared();
   puts(good ? "OK" : "FAIL");
   return !good;

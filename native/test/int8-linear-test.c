@@ -1,6 +1,4 @@
-// Checks the int8 linear map's paths against plain C, bit by bit, and times them. A program of its own:
-//   gcc -O3 -std=gnu11 -ffp-contract=off -pthread -Inative native/test/int8-linear-test.c native/int8-*.c
-//     native/elementwise*.c -lm
+// Checks the int8 linear map's paths against plain C, bit by bit, and times them. A program of its own (run.mjs):
 //   int8-linear-test [all | path]                       prints OK for each path of this processor
 //   int8-linear-test time [path] [threads] [MiB of weights] [input]   prints products per second
 #include <math.h>
@@ -9,9 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "crew.h"
+#include "threads/crew.h"
 #include "elementwise-checks.h"
-#include "int8-parts.h"
+#include "int8/parts.h"
+#include "need-vectors.h"
 #include "random.h"
 
 static const Int8Prologue plain = {.kind = INPUT_PLAIN};
@@ -19,37 +18,73 @@ static const Int8Prologue plain = {.kind = INPUT_PLAIN};
 // path = NULL: as the library chooses.
 static bool linear(const Int8Path *path, const Int8Weights *weights, const Int8Prologue *prologue, const float *x,
                    size_t rows, Result result, const Crew *crew) {
-  return path != NULL ? int8_linear_by(path, weights, prologue, x, rows, result, crew)
-                      : int8_linear(weights, prologue, x, rows, result.residual, result.y, crew);
+  return path != NULL ? int8_linear_by(path, weights, prologue, x, rows, NULL, result, crew)
+                      : int8_linear(weights, prologue, x, rows, NULL, result.residual, result.y, crew);
 }
 
 // --- plain C ---
 
-static void plain_row(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs,
-                      const float *x, float *y) {
+typedef struct {
+  const int8_t *values;  // [inputs][outputs]
+  const float *scales, *bias;
+  size_t inputs, outputs;
+} PlainWeights;
+
+// The largest magnitude of a row, negative if a number is not finite.
+static float largest(const float *x, size_t inputs) {
   float amax = 0;
-  bool finite = true;
   for (size_t i = 0; i < inputs; i++) {
-    if (!isfinite(x[i])) finite = false;
-    else if (fabsf(x[i]) > amax) amax = fabsf(x[i]);
+    if (!isfinite(x[i])) return -1;
+    amax = fmaxf(amax, fabsf(x[i]));
   }
-  int32_t *coarse_sums = calloc(2 * outputs, sizeof *coarse_sums), *fine_sums = coarse_sums + outputs;
-  float unit = !finite ? NAN : amax < TINY ? 0 : amax / 127.0f;
-  if (finite && amax >= TINY) {
-    float inverse = 127.0f / amax;
-    for (size_t i = 0; i < inputs; i++) {
-      float coarse = rintf(x[i] * inverse), fine = rintf(fmaf(x[i], inverse, -coarse) * 254.0f);
-      if (fabsf(coarse) > 127 || fabsf(fine) > 127) printf("digit out of range: %g %g\n", coarse, fine), exit(1);
-      int32_t c = (int32_t)coarse, f = (int32_t)fine;
-      const int8_t *row = values + i * outputs;
-      for (size_t o = 0; o < outputs; o++) coarse_sums[o] += c * row[o], fine_sums[o] += f * row[o];
-    }
+  return amax;
+}
+
+static int32_t integer_within(float whole, float most) {
+  if (fabsf(whole) > most) printf("out of range: %g\n", whole), exit(1);
+  return (int32_t)whole;
+}
+
+static int32_t exact(int64_t sum) {
+  if (sum != (int32_t)sum) printf("a sum does not fit: %lld\n", (long long)sum), exit(1);
+  return (int32_t)sum;
+}
+
+// S of int8/parts.h, by digits of one byte: [coarse, fine][inputs].
+static float sum_of_bytes(const PlainWeights *w, const int32_t *digits, size_t output) {
+  int64_t coarse = 0, fine = 0;
+  for (size_t i = 0; i < w->inputs; i++) {
+    int8_t weight = w->values[i * w->outputs + output];
+    coarse += digits[i] * weight;
+    fine += digits[w->inputs + i] * weight;
   }
-  for (size_t o = 0; o < outputs; o++) {
-    float value = fmaf((float)fine_sums[o], FINE_UNIT, (float)coarse_sums[o]);
-    y[o] = fmaf(value, scales[o] * unit, bias == NULL ? 0 : bias[o]);
+  return fmaf((float)exact(fine), FINE_UNIT, (float)exact(coarse));
+}
+
+// S by words: [inputs].
+static float sum_of_words(const PlainWeights *w, const int32_t *words, size_t output) {
+  float total = 0;
+  for (size_t first = 0; first < w->inputs; first += GROUP) {
+    int64_t sums[2] = {0};
+    for (size_t i = first; i < w->inputs && i < first + GROUP; i++)
+      sums[i / 2 % 2] += words[i] * w->values[i * w->outputs + output];
+    total += (float)exact(sums[0]) + (float)exact(sums[1]);
   }
-  free(coarse_sums);
+  return total;
+}
+
+static void plain_row(const PlainWeights *w, bool words, const float *x, float *y) {
+  float amax = largest(x, w->inputs), most = words ? LARGEST_WORD : 127, inverse = most / amax;
+  float unit = amax < 0 ? NAN : amax < TINY ? 0 : amax / most;
+  int32_t *digits = calloc(2 * w->inputs, sizeof *digits);
+  for (size_t i = 0; i < w->inputs && amax >= TINY; i++) {
+    float whole = rintf(x[i] * inverse);
+    digits[i] = integer_within(whole, most);
+    if (!words) digits[w->inputs + i] = integer_within(rintf(fmaf(x[i], inverse, -whole) * FINE_STEPS), 127);
+  }
+  for (size_t o = 0; o < w->outputs; o++)
+    y[o] = fmaf((words ? sum_of_words : sum_of_bytes)(w, digits, o), w->scales[o] * unit, w->bias == NULL ? 0 : w->bias[o]);
+  free(digits);
 }
 
 // --- cases ---
@@ -77,6 +112,10 @@ static void fill_row(float *x, size_t inputs, unsigned kind) {
   if (kind == 8) x[somewhere] = 3.4028234e38f;
   if (kind == 9)  // halves: ties of both roundings
     for (size_t i = 0; i < inputs; i++) x[i] = i == 0 ? 127 : (float)(random_bits() % 509) / 2 - 127;
+  if (kind == 10)  // ties of words
+    for (size_t i = 0; i < inputs; i++) x[i] = i == 0 ? 32767 : (float)(random_bits() % 131068) / 2 - 32767;
+  if (kind == 11)  // the largest sums
+    for (size_t i = 0; i < inputs; i++) x[i] = 3;
 }
 
 typedef struct {
@@ -85,18 +124,22 @@ typedef struct {
   float *scales, *bias, *x, *expected;
 } Case;
 
-static Case make_case(size_t inputs, size_t outputs, size_t rows, bool special, bool with_bias) {
+static Case make_case(const Int8Path *path, size_t inputs, size_t outputs, size_t rows, bool special, bool with_bias) {
   Case c = {inputs, outputs, rows, malloc(inputs * outputs), malloc(outputs * 4), NULL, malloc(rows * inputs * 4),
             malloc(rows * outputs * 4)};
   for (size_t i = 0; i < inputs * outputs; i++) c.values[i] = (int8_t)(random_bits() % 255 - 127);
+  // One output has the largest sums.
+  for (size_t i = 0; i < inputs; i++) c.values[i * outputs] = -128;
   for (size_t i = 0; i < outputs; i++) c.scales[i] = 0.001f + 0.01f * fabsf(random_number());
   if (with_bias) {
     c.bias = malloc(outputs * 4);
     for (size_t i = 0; i < outputs; i++) c.bias[i] = random_number();
   }
+  const bool words = strcmp((path != NULL ? path : int8_paths()[0])->name, "words") == 0;
+  const PlainWeights weights = {c.values, c.scales, c.bias, inputs, outputs};
   for (size_t r = 0; r < rows; r++) {
-    fill_row(c.x + r * inputs, inputs, special && random_bits() % 2 ? random_bits() % 10 : 0);
-    plain_row(c.values, c.scales, c.bias, inputs, outputs, c.x + r * inputs, c.expected + r * outputs);
+    fill_row(c.x + r * inputs, inputs, special && random_bits() % 2 ? random_bits() % 12 : 0);
+    plain_row(&weights, words, c.x + r * inputs, c.expected + r * outputs);
   }
   return c;
 }
@@ -113,7 +156,7 @@ static bool check_fused(const Int8Path *path, const Int8Weights *weights, size_t
   float *residual = malloc(3 * count * sizeof *residual), *expected = residual + count, *y = expected + count;
   for (size_t i = 0; i < n; i++) norm[i] = random_number() * 3;
   for (size_t i = 0; i < count; i++) residual[i] = random_number() * 5;
-  for (size_t r = 0; r < 2 * rows; r++) fill_row(x + r * n, n, random_bits() % 4 == 0 ? random_bits() % 10 : 0);
+  for (size_t r = 0; r < 2 * rows; r++) fill_row(x + r * n, n, random_bits() % 4 == 0 ? random_bits() % 12 : 0);
   bool ok = true;
   for (int kind = INPUT_PLAIN; kind <= INPUT_GATED_GELU && ok; kind++) {
     Int8Prologue prologue = {.kind = (Int8Input)kind, .norm_weight = norm, .epsilon = 1e-5f};
@@ -166,7 +209,7 @@ static bool check_path(const Int8Path *path, float most, unsigned share) {
       for (size_t r = 0; r < COUNT(ROWS) && ok; r++) {
         if ((float)INPUTS[i] * (float)OUTPUTS[o] * (float)ROWS[r] > most) continue;
         if (random_bits() % 1000 >= share) continue;
-        Case c = make_case(INPUTS[i], OUTPUTS[o], ROWS[r], cases % 2 == 0, random_bits() % 2);
+        Case c = make_case(path, INPUTS[i], OUTPUTS[o], ROWS[r], cases % 2 == 0, random_bits() % 2);
         ok = check_case(path, &c, &crews[cases % COUNT(crews)]);
         free_case(c);
         cases++;
@@ -182,10 +225,10 @@ static bool check_error(void) {
   Crew crew = crew_of(1, 200);
   double worst = 0;
   for (int turn = 0; turn < 20 && ok; turn++) {
-    Case c = make_case(512, 64, 8, false, false);
+    Case c = make_case(NULL, 512, 64, 8, false, false);
     Int8Weights *weights = int8_weights_pack(c.values, c.scales, NULL, 512, 64);
     float y[8 * 64];
-    int8_linear(weights, &plain, c.x, 8, NULL, y, &crew);
+    int8_linear(weights, &plain, c.x, 8, NULL, NULL, y, &crew);
     for (size_t r = 0; r < 8; r++)
       for (size_t o = 0; o < 64; o++) {
         double sum = 0, size = 0, amax = 0;
@@ -233,7 +276,7 @@ static double time_of(const Int8Path *path, Int8Weights **weights, size_t copies
 static void print_times(const Int8Path *path, size_t inputs, size_t outputs, const Crew *crew, size_t memory,
                         Int8Input kind) {
   static const size_t rows[] = {1, 2, 4, 8, 16, 32, 128, 512};
-  Case c = make_case(inputs, outputs, 1, false, false);
+  Case c = make_case(path, inputs, outputs, 1, false, false);
   float *x = malloc(1024 * inputs * sizeof *x), *y = calloc(512 * outputs, sizeof *y);
   for (size_t i = 0; i < 1024 * inputs; i++) x[i] = random_number();
   const Int8Prologue prologue = {.kind = kind, .norm_weight = x, .epsilon = 1e-5f};
@@ -271,10 +314,7 @@ static void time_paths(int count, char **arguments) {
 }
 
 int main(int count, char **arguments) {
-  if (!kernels_run_here()) {
-    printf("This processor lacks what the kernels need.\n");
-    return 1;
-  }
+  need_vectors();
   if (count > 1 && strcmp(arguments[1], "time") == 0) {
     time_paths(count - 2, arguments + 2);
     return 0;

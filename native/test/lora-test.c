@@ -1,16 +1,13 @@
 // Adapters against a slow reference in double precision, and their bits whoever else is in the batch. With the argument
-// `time`: how long one map takes. Build: gcc FLAGS -I. lora*.c test/lora-test.c -lpthread -lm
+// `time`: how long one map takes.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "crew.h"
-#include "lora.h"
-#include "random.h"
-
-enum { HEADER = 16, ADAPTERS = 5, PARTS_MOST = 3, PLACE = 7, FIRST_FLAG = 4 };
+#include "adapter-set.h"
+#include "threads/crew.h"
 
 static bool failed;
 
@@ -26,55 +23,13 @@ static float *random_floats(size_t count) {
   return floats;
 }
 
-// --- Adapters side by side in one memory ---
+// --- Where an adapter's numbers lie ---
 
-typedef struct {
-  LoraMap map;
-  int64_t part_outputs[PARTS_MOST];
-  size_t ranks[ADAPTERS], floats;
-  int64_t begins[ADAPTERS];
-  float *factors;
-} Adapters;
-
-static size_t adapter_floats(const LoraMap *map, size_t rank) {
-  return map->header + rank * (map->place + map->part_count * map->inputs + map->outputs);
-}
-
-// All but the factors that are used is NaN. The last adapter leaves the last part alone.
-static void adapters_make(Adapters *all, size_t inputs, const int64_t *part_outputs, size_t parts,
-                          const size_t *ranks) {
-  all->map = (LoraMap){.header = HEADER, .place = PLACE, .first_flag = FIRST_FLAG, .inputs = inputs,
-                       .part_count = parts, .part_outputs = all->part_outputs};
-  for (size_t i = 0; i < parts; i++) all->map.outputs += (size_t)(all->part_outputs[i] = part_outputs[i]);
-  all->floats = 3;
-  for (size_t i = 0; i < ADAPTERS; i++) {
-    all->ranks[i] = ranks[i];
-    all->begins[i] = (int64_t)all->floats;
-    all->floats += adapter_floats(&all->map, ranks[i]) + 5;
-  }
-  all->factors = malloc(all->floats * sizeof(float));
-  memset(all->factors, 0xff, all->floats * sizeof(float));
-  for (size_t i = 0; i < ADAPTERS; i++) {
-    float *adapter = all->factors + all->begins[i], *factors = adapter + HEADER + ranks[i] * PLACE;
-    adapter[LORA_RANK] = (float)ranks[i];
-    adapter[LORA_SCALE] = 0.3f + (float)i;
-    for (size_t part = 0; part < parts; part++) {
-      const bool there = i + 1 < ADAPTERS || part + 1 < parts;
-      const size_t outputs = (size_t)part_outputs[part], count = ranks[i] * inputs;
-      size_t before = parts * count;
-      for (size_t p = 0; p < part; p++) before += ranks[i] * (size_t)part_outputs[p];
-      adapter[LORA_FLAGS + FIRST_FLAG + part] = there ? 1 : 0;
-      for (size_t j = 0; there && j < count; j++) factors[part * count + j] = random_number();
-      for (size_t j = 0; there && j < ranks[i] * outputs; j++) factors[before + j] = random_number();
-    }
-  }
-}
-
-static const float *a_of(const Adapters *all, size_t adapter, size_t part) {
+static const float *a_of(const AdapterSet *all, size_t adapter, size_t part) {
   return all->factors + all->begins[adapter] + HEADER +
          all->ranks[adapter] * (PLACE + part * all->map.inputs);
 }
-static const float *b_of(const Adapters *all, size_t adapter, size_t part) {
+static const float *b_of(const AdapterSet *all, size_t adapter, size_t part) {
   const float *b = a_of(all, adapter, all->map.part_count);
   for (size_t p = 0; p < part; p++) b += all->ranks[adapter] * (size_t)all->part_outputs[p];
   return b;
@@ -87,7 +42,7 @@ static size_t b_place(size_t r, size_t output, size_t rank, size_t outputs) {
 
 // --- One row, slowly ---
 
-static double reference(const Adapters *all, size_t adapter, size_t part, const float *x, size_t output) {
+static double reference(const AdapterSet *all, size_t adapter, size_t part, const float *x, size_t output) {
   const size_t rank = all->ranks[adapter], inputs = all->map.inputs, outputs = (size_t)all->part_outputs[part];
   const float *a = a_of(all, adapter, part), *b = b_of(all, adapter, part);
   const double scale = (double)all->factors[all->begins[adapter] + LORA_SCALE];
@@ -100,12 +55,12 @@ static double reference(const Adapters *all, size_t adapter, size_t part, const 
   return sum;
 }
 
-static bool has_part(const Adapters *all, size_t adapter, size_t part) {
+static bool has_part(const AdapterSet *all, size_t adapter, size_t part) {
   return all->factors[all->begins[adapter] + LORA_FLAGS + FIRST_FLAG + (int64_t)part] != 0;
 }
 
 // Row by row, adapter -1 = none. `base`: y before, `residual`: may be NULL.
-static void check_values(const Adapters *all, const int *of_row, const float *x, size_t rows, const float *base,
+static void check_values(const AdapterSet *all, const int *of_row, const float *x, size_t rows, const float *base,
                          const float *residual, const float *y) {
   const LoraMap *map = &all->map;
   double worst = 0;
@@ -131,7 +86,7 @@ static void check_values(const Adapters *all, const int *of_row, const float *x,
 
 // --- The same row otherwise ---
 
-static float *added(const Adapters *all, const int *of_row, const float *x, size_t rows, const float *base,
+static float *added(const AdapterSet *all, const int *of_row, const float *x, size_t rows, const float *base,
                     const float *residual, Crew crew) {
   int64_t *begins = malloc((rows + 1) * sizeof *begins);
   for (size_t row = 0; row < rows; row++) begins[row] = of_row[row] < 0 ? -1 : all->begins[of_row[row]];
@@ -139,13 +94,14 @@ static float *added(const Adapters *all, const int *of_row, const float *x, size
   float *y = malloc((floats + 1) * sizeof(float));
   memcpy(y, base, floats * sizeof(float));
   y[floats] = 7;
-  check(lora_add(&all->map, all->factors, begins, x, rows, residual, y, &crew), "memory");
+  const Adapters adapters = {all->map, all->factors, begins};
+  check(lora_add(&adapters, x, rows, residual, y, &crew), "memory");
   check(y[floats] == 7, "writes only y");
   free(begins);
   return y;
 }
 
-static void check_alone(const Adapters *all, const int *of_row, const float *x, size_t rows, const float *base,
+static void check_alone(const AdapterSet *all, const int *of_row, const float *x, size_t rows, const float *base,
                         const float *residual, const float *y, Crew crew) {
   const LoraMap *map = &all->map;
   for (size_t row = 0; row < rows; row++) {
@@ -158,7 +114,7 @@ static void check_alone(const Adapters *all, const int *of_row, const float *x, 
 }
 
 // The two halves, as the trainer computes them, for the first part and rows of adapter 0.
-static void check_halves(const Adapters *all, const float *x, size_t rows, Crew crew) {
+static void check_halves(const AdapterSet *all, const float *x, size_t rows, Crew crew) {
   const LoraMap *map = &all->map;
   const size_t rank = all->ranks[0], outputs = (size_t)all->part_outputs[0];
   float *a = malloc(map->inputs * rank * sizeof(float)), *t = malloc(rows * rank * sizeof(float));
@@ -178,7 +134,7 @@ static void check_halves(const Adapters *all, const float *x, size_t rows, Crew 
 }
 
 // The same adapters at other places.
-static void check_places(Adapters *all, const int *of_row, const float *x, size_t rows, const float *base,
+static void check_places(AdapterSet *all, const int *of_row, const float *x, size_t rows, const float *base,
                          const float *y, Crew crew) {
   float *moved = malloc(2 * all->floats * sizeof(float)), *factors = all->factors;
   int64_t begins[ADAPTERS], begin = 0;
@@ -199,7 +155,7 @@ static void check_places(Adapters *all, const int *of_row, const float *x, size_
 
 static void test(size_t rows, size_t inputs, const int64_t *part_outputs, size_t parts, const size_t *ranks,
                  const Crew *crews, size_t crew_count) {
-  Adapters all;
+  AdapterSet all;
   adapters_make(&all, inputs, part_outputs, parts, ranks);
   const size_t floats = rows * all.map.outputs;
   float *x = random_floats(rows * inputs), *base = random_floats(floats), *residual = random_floats(floats);
@@ -250,7 +206,8 @@ static void time_map(size_t rows, size_t adapters, size_t inputs, size_t outputs
   for (int turn = 0; turn < 12; turn++) {
     const double began = now();
     for (map.place = 0; map.place < LAYERS * layer; map.place += layer) {
-      lora_add(&map, factors, begins, x, rows, NULL, y, &crew);
+      const Adapters here = {map, factors, begins};
+      lora_add(&here, x, rows, NULL, y, &crew);
     }
     const double took = (now() - began) / LAYERS;
     if (took < best) best = took;

@@ -108,8 +108,8 @@ interface EmbeddedParts extends EngineParts {
 async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEngine> {
   const { folder, model, fleet, log } = parts;
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
-  const { kernels } = await kernelsHere();
-  log.info("loading the weights", { folder, dtype: weightType, kernels });
+  const { kernels, detail } = await kernelsHere();
+  log.info("loading the weights", { folder, dtype: weightType, kernels: `${kernels} (${detail})` });
   const engine = await createEmbeddedEngines({
     folder,
     engines: config.dataParallelSize,

@@ -39,7 +39,7 @@ export interface Initializer {
 export type Pull = (g: Graph, dy: Value) => readonly (Value | null)[];
 
 export const MICROSOFT = "com.microsoft";
-/** Operations of the native module (native/operations.c). */
+/** Operations of the native module (native/runtime/operations.c). */
 export const FLYWHEEL = "flywheel";
 
 export class Graph {

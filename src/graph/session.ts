@@ -40,6 +40,7 @@ const SPIN_MICROSECONDS = hasKernels ? 200 : 20;
 /** A session of either binding. */
 interface BoundSession {
   readonly outputNames: readonly string[];
+  keep(feeds: Feeds): void;
   run(feeds: Feeds, fetches: Record<string, Tensor | null>): Promise<Outputs>;
   release(): Promise<void>;
 }
@@ -55,12 +56,18 @@ export class GraphSession {
     return new GraphSession(await (hasKernels ? nativeSession(graph, options) : runtimeSession(graph, options)));
   }
 
+  /** Gives inputs for all later runs, which read the same memory. */
+  keep(feeds: Feeds): void {
+    this.#session.keep(feeds);
+  }
+
   /**
    * `wanted`: names of the outputs to return; default: all. `into`: tensors of the right shapes that some of them are
    * written to. Those are returned as well.
    */
   run(feeds: Feeds, wanted: readonly string[] = this.#session.outputNames, into: Outputs = {}): Promise<Outputs> {
-    const fetches = Object.fromEntries(wanted.map((name) => [name, into[name] ?? null]));
+    const fetches: Record<string, Tensor | null> = {};
+    for (const name of wanted) fetches[name] = into[name] ?? null;
     return this.#session.run(feeds, fetches);
   }
 
@@ -96,7 +103,33 @@ async function runtimeSession(graph: Graph, options: SessionOptions): Promise<Bo
     logSeverityLevel: 3,
     extra: { session: { intra_op: waitingOf(options) } },
   });
-  return session as BoundSession;
+  return new RuntimeSession(session);
+}
+
+/** A session of the runtime's own binding. */
+class RuntimeSession implements BoundSession {
+  readonly #session: InferenceSession;
+  #kept: Feeds = {};
+
+  constructor(session: InferenceSession) {
+    this.#session = session;
+  }
+
+  get outputNames(): readonly string[] {
+    return this.#session.outputNames;
+  }
+
+  keep(feeds: Feeds): void {
+    this.#kept = { ...this.#kept, ...feeds };
+  }
+
+  run(feeds: Feeds, fetches: Record<string, Tensor | null>): Promise<Outputs> {
+    return this.#session.run({ ...this.#kept, ...feeds }, fetches) as Promise<Outputs>;
+  }
+
+  release(): Promise<void> {
+    return this.#session.release();
+  }
 }
 
 function spinOf({ spinning = true }: SessionOptions): number {

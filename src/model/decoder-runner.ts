@@ -84,6 +84,7 @@ export class DecoderRunner implements Runner {
     this.positionsPerBlock = options.positionsPerBlock;
     this.numBlocks = options.numBlocks;
     this.#keyValues = keyValuesOf(config, options);
+    session.keep(this.#keyValues.kept);
     const slots = new LoraSlots(config, options.maxLoras, options.maxLoraRank);
     this.adapters = {
       maxLoras: slots.maxLoras,
@@ -191,6 +192,7 @@ export class DecoderRunner implements Runner {
     const checkpoint = reopenCheckpoint(path, identity);
     try {
       const session = await createSession(checkpoint, this.#options, true);
+      session.keep(this.#keyValues.kept);
       await this.#session.close();
       this.#session = session;
       this.#takesAdapters = true;

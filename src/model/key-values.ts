@@ -11,7 +11,7 @@ export interface Piece extends Chunk {
 }
 
 export interface RunParts {
-  /** The inputs of attention. */
+  /** The other inputs of attention. */
   feeds: Feeds;
   /** Names of the outputs for the cache. */
   outputs: readonly string[];
@@ -22,6 +22,8 @@ export interface RunParts {
 }
 
 export interface KeyValues {
+  /** Inputs of attention that all runs share. */
+  readonly kept: Feeds;
   /** The runs that compute these chunks, in order. Pieces of one token come first in a run. */
   runsOf(chunks: readonly Chunk[]): Piece[][];
   /** For one run of these pieces, whose rows are in this order. A piece without blocks is not stored. */

@@ -8,11 +8,13 @@ export async function runtimeVersion(): Promise<string> {
 
 export interface Kernels {
   kernels: "native" | "graph";
-  /** Why they are not native; "" if they are. */
-  reason: string;
+  /** Which native ones, or why there are none, for people. */
+  detail: string;
 }
 
 export async function kernelsHere(): Promise<Kernels> {
-  const { nativeModule, nativeModuleMissing } = await import("../graph/native/native-module.ts");
-  return { kernels: nativeModule === null ? "graph" : "native", reason: nativeModuleMissing };
+  const { nativeModule, nativeModuleKind, nativeModuleMissing } = await import("../graph/native/native-module.ts");
+  return nativeModule === null
+    ? { kernels: "graph", detail: nativeModuleMissing }
+    : { kernels: "native", detail: nativeModuleKind };
 }

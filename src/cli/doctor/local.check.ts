@@ -57,9 +57,9 @@ async function checkRuntime(): Promise<Finding> {
 }
 
 async function checkKernels(): Promise<Finding> {
-  const { kernels, reason } = await kernelsHere();
-  if (kernels === "native") return ok("kernels", "native: Flywheel's own operations run");
-  const seen = `graph: the model runs on ONNX Runtime's operations only, which is slower: ${reason.split("\n")[0]}`;
+  const { kernels, detail } = await kernelsHere();
+  if (kernels === "native") return ok("kernels", `native: Flywheel's own operations run (${detail})`);
+  const seen = `graph: the model runs on ONNX Runtime's operations only, which is slower: ${detail.split("\n")[0]}`;
   return warning("kernels", seen, "See docs/reference/installation.md#native-kernels.");
 }
 

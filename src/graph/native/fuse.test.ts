@@ -62,6 +62,55 @@ describe("an int8 map takes in the norm before it", () => {
   });
 });
 
+describe("an int8 map takes in its adapters", () => {
+  const adapted = (g: Graph, y: Value, x: Value) => {
+    const operands = [y, x, g.input("factors", ["f"]), null, g.input("begins", ["n"], "int64"), ops.ints(g, [outputs])];
+    return g.add("LoraAdd", operands, [{ shape: y.shape }], { header: 16, place: 3, first_flag: 2 }, FLYWHEEL)[0]!;
+  };
+
+  it("and what is added after them, and keeps the norm to itself", () => {
+    const g = new Graph();
+    const { normed, map } = normAndMap(g);
+    const residual = g.input("residual", ["n", outputs]);
+    g.output("sum", ops.add(g, adapted(g, map(), normed), residual));
+    const [node, ...others] = nodesOf(g);
+    expect(others).toEqual([]);
+    expect(node).toMatchObject({ op: "Int8Linear", outputs: [{}], attributes: { input: 1, header: 16, place: 3 } });
+    expect(node!.inputs.slice(5, 8).map((value) => value?.name)).toEqual(["residual", "factors", "begins"]);
+  });
+
+  it("and gives the norm to nodes after them", () => {
+    const g = new Graph();
+    const { normed, map } = normAndMap(g);
+    g.output("y", adapted(g, map(), normed));
+    g.output("z", ops.exp(g, normed));
+    const nodes = nodesOf(g);
+    expect(nodes.map(({ op }) => op)).toEqual(["Int8Linear", "Exp"]);
+    expect(nodes[0]!.outputs[1]).toBe(normed);
+  });
+
+  it("but not, if a node before them needs the norm from the map", () => {
+    const g = new Graph();
+    const { normed, map } = normAndMap(g);
+    const y = map();
+    g.output("z", ops.exp(g, normed));
+    g.output("y", adapted(g, y, normed));
+    expect(opsOf(g)).toEqual(["Int8Linear", "Exp", "LoraAdd"]);
+  });
+
+  it("nor if they are those of other rows, or the map's own result is needed", () => {
+    const g = new Graph();
+    g.output("y", adapted(g, normAndMap(g).map(), g.input("others", ["n", inputs])));
+    expect(opsOf(g)).toEqual(["Int8Linear", "LoraAdd"]);
+    const h = new Graph();
+    const { normed, map } = normAndMap(h);
+    const y = map();
+    h.output("y", adapted(h, y, normed));
+    h.output("before", ops.exp(h, y));
+    expect(opsOf(h)).toEqual(["Int8Linear", "LoraAdd", "Exp"]);
+  });
+});
+
 describe("attention", () => {
   const attend = (g: Graph, x: Value) =>
     g.add("PagedAttention", [x, x, null, null], [{ shape: ["n", 1, 6] }], {}, FLYWHEEL)[0]!;

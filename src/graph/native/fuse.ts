@@ -7,8 +7,9 @@ import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph
 /** What an int8 map does to its input first: Int8Input in native/kernels.h. */
 const INPUT = { plain: 0, rmsNorm: 1, gatedSilu: 2, gatedGelu: 3 };
 
-/** Place of an Int8Linear's input. The first of them are those of linear.ts. */
+/** Places of an Int8Linear's inputs. The first of them are those of linear.ts. */
 const NORM_WEIGHT = 4;
+const ADAPTERS = 6;
 
 /** Operations that can add a value of the same shape to their result, and the place of that input. */
 const RESIDUAL: Readonly<Record<string, number>> = { Int8Linear: 5, LoraAdd: 3 };
@@ -81,6 +82,7 @@ class Rewriter {
   /** The node with those before it that it takes in. */
   #folded(node: Node): Node {
     if (isInt8(node)) return this.#withInput(node);
+    if (node.op === "LoraAdd") return this.#withMap(node);
     if (node.op === "PagedAttention") return this.#withoutReshape(node);
     if (node.op === "Add" && node.domain === "") return this.#withResidual(node);
     return node;
@@ -103,6 +105,22 @@ class Rewriter {
     const input = maker.attributes.activation === 0 ? INPUT.gatedSilu : INPUT.gatedGelu;
     const attributes = { ...map.attributes, input };
     return { ...map, inputs: map.inputs.with(0, maker.inputs[0]!), outputs, attributes };
+  }
+
+  /** The int8 map that adds its adapters itself, if they work on the rows that it multiplies. */
+  #withMap(adapters: Node): Node {
+    const [y, x, factors, residual, begins, parts] = adapters.inputs;
+    const map = this.#partOf(y!);
+    if (map === null || !isInt8(map) || map.inputs[RESIDUAL.Int8Linear!] || residual) return adapters;
+    const [, kept] = map.outputs;
+    if (x !== (kept ?? map.inputs[0]) || (kept === undefined && map.attributes.input)) return adapters;
+    // The map moves to the place of its adapters, which may be too late for others that need these rows.
+    const others = kept !== undefined && this.#uses.get(kept)! > 2;
+    if (others && this.#used.has(kept)) return adapters;
+    this.#nodes.delete(map);
+    const inputs = [factors!, begins!, parts!].reduce((all, value, i) => place(all, ADAPTERS + i, value), map.inputs);
+    const outputs = others ? [...adapters.outputs, kept] : adapters.outputs;
+    return { ...map, inputs, outputs, attributes: { ...map.attributes, ...adapters.attributes } };
   }
 
   /** Attention takes rows of any shape. */

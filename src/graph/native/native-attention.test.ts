@@ -226,18 +226,27 @@ describe.skipIf(nativeModule === null)("attention", () => {
     }
   });
 
-  it("keeps NaN in a cache of float16", async () => {
-    const session = await sessionOf((g) => ({ y: paged(g, g, 0, { cacheType: "float16" }) }));
-    const broken = qkv.slice();
-    const lastOfRow = (row: number) => (row + 1) * allHeads * headDim - 1;
-    broken[lastOfRow(4)] = Number.NaN;
-    const narrow = halves(new Uint16Array(8 * blockFloats), [8, blockFloats]);
-    const feeds = { ...feedsFor(0, length, narrow), qkv: rowsOf(broken, allHeads, 0, length) };
-    const y = asNumbers((await session.run(feeds, { y: null })).y);
-    const nans = Array.from({ length }, (_, row) => Number.isNaN(y[(row + 1) * heads * headDim - 1]));
-    expect(nans).toEqual(nans.map((_, row) => row >= 4));
-    await session.release();
-  });
+  it.each(["float16", "float32"] as const)(
+    "keeps NaN in a cache of %s, and from the tokens before it",
+    async (cacheType) => {
+      const session = await sessionOf((g) => ({ y: paged(g, g, 0, { cacheType }) }));
+      const lastOfRow = (row: number) => (row + 1) * allHeads * headDim - 1;
+      for (let at = 3; at < 9; at++) {
+        const broken = qkv.slice();
+        broken[lastOfRow(at)] = Number.NaN;
+        const size = 8 * blockFloats;
+        const memory =
+          cacheType === "float16"
+            ? halves(new Uint16Array(size), [8, blockFloats])
+            : floats(new Float32Array(size), [8, blockFloats]);
+        const feeds = { ...feedsFor(0, length, memory), qkv: rowsOf(broken, allHeads, 0, length) };
+        const y = asNumbers((await session.run(feeds, { y: null })).y);
+        const nans = Array.from({ length }, (_, row) => Number.isNaN(y[(row + 1) * heads * headDim - 1]));
+        expect(nans).toEqual(nans.map((_, row) => row >= at));
+      }
+      await session.release();
+    },
+  );
 
   it("refuses a cache of another type", async () => {
     const session = await sessionOf((g) => ({ y: paged(g, g, 0, { cacheType: "int64" }) }));

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
-import { FLYWHEEL, type Graph } from "../graph.ts";
+import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import { add, ints } from "../ops.ts";
 import { type Feeds, floats, int64s } from "../session.ts";
 import { nativeModule } from "./native-module.ts";
@@ -99,6 +99,58 @@ describe.skipIf(nativeModule === null)("adapters", () => {
     await expect(run({ ...feeds, begins: all(short.length + 2) })).rejects.toThrow(/no adapter at its place/);
     await expect(run({ ...feeds, begins: all(begins[0]! + 1) })).rejects.toThrow(/no adapter at its place/);
     await expect(run({ ...feeds, x: floats(noise(inputs), [1, 1, inputs]) })).rejects.toThrow();
+  });
+
+  it("are part of an int8 map, with the same bits", async () => {
+    const [values, scales] = [Int8Array.from(noise(inputs * outputs), (x) => Math.round(127 * x)), noise(outputs, 4)];
+    const weights = nativeModule!.packInt8(values, scales, null, inputs, outputs);
+    const { y: _, ...feeds } = feedsOf();
+    const shape = ["n", 1, outputs];
+    const attributes = { header, place, first_flag: 3 };
+    const ends = async (build: (g: Graph) => Value, threads: number, begins = feeds.begins!) => {
+      const session = await sessionOf((g) => ({ y: build(g) }), threads);
+      try {
+        return asNumbers((await session.run({ ...feeds, begins }, { y: null })).y);
+      } finally {
+        await session.release();
+      }
+    };
+    const given = (g: Graph) => ({
+      x: g.input("x", ["n", 1, inputs]),
+      factors: g.input("factors", ["floats"]),
+      begins: g.input("begins", ["n"], "int64"),
+      residual: g.input("residual", shape),
+    });
+    const together = (g: Graph) => {
+      const { x, factors, begins, residual } = given(g);
+      const operands = [x, null, residual, factors, begins, ints(g, parts)];
+      return g.add("Int8Linear", operands, [{ shape }], { weights, ...attributes }, FLYWHEEL)[0]!;
+    };
+    const apart = (g: Graph) => {
+      const { x, factors, begins, residual } = given(g);
+      const [y] = g.add("Int8Linear", [x], [{ shape }], { weights }, FLYWHEEL);
+      return g.add(
+        "LoraAdd",
+        [y!, x, factors, residual, begins, ints(g, parts)],
+        [{ shape }],
+        attributes,
+        FLYWHEEL,
+      )[0]!;
+    };
+    const none = int64s(new BigInt64Array(rows).fill(-1n), [rows]);
+    for (const threads of [1, 3, 16]) {
+      expect(await ends(together, threads)).toEqual(await ends(apart, 1));
+      expect(await ends(together, threads, none)).toEqual(await ends(apart, 1, none));
+    }
+    const all = (begin: number) => int64s(new BigInt64Array(rows).fill(BigInt(begin)), [rows]);
+    await expect(ends(together, 1, all(begins[0]! + 1))).rejects.toThrow(/no adapter at its place/);
+    const without = await sessionOf((g) => {
+      const x = g.input("x", ["n", 1, inputs]);
+      return { y: g.add("Int8Linear", [x], [{ shape }], { weights, ...attributes }, FLYWHEEL)[0]! };
+    });
+    await expect(without.run({ x: feeds.x! }, { y: null })).rejects.toThrow(/come together/);
+    await without.release();
+    nativeModule!.releaseInt8(weights);
   });
 
   it("offers the two halves, with the same bits", async () => {

@@ -1,6 +1,6 @@
 // Loads Flywheel's native module (native/): a thin binding to the ONNX Runtime library that onnxruntime-node carries, whose
-// sessions know operations of our own. It is compiled for Linux with glibc on x64 and arm64; without it, graphs run by
-// onnxruntime-node with the runtime's operations only.
+// sessions know operations of our own. It is compiled for Linux with glibc on x64 and arm64, for each kind of vectors; without
+// it, graphs run by onnxruntime-node with the runtime's operations only.
 
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,10 +12,10 @@ import type { TypedData } from "../graph.ts";
 export type SessionHandle = { readonly __session: unique symbol };
 
 export interface NativeModule {
-  /** SHA-256 of the C sources that it was compiled from. */
-  readonly sources: string;
   /** Whether this processor has the instructions that the operations use. */
   runsHere(): boolean;
+  /** How it multiplies int8 weights with many rows: "amx", "vnni", "neon" or "words". Bits differ between words and the others. */
+  int8Path(): string;
   /** Loads the runtime's library. Once is enough for all threads. */
   open(libraryPath: string): void;
   /**
@@ -32,6 +32,8 @@ export interface NativeModule {
     fileContents: readonly Uint8Array[],
   ): SessionHandle;
   names(session: SessionHandle, ofOutputs: boolean): string[];
+  /** Takes inputs for all later runs, laid out as for `run`. Their arrays must live as long as the session. */
+  keep(session: SessionHandle, layout: Float64Array, arrays: readonly (TypedData | null)[]): void;
   /**
    * Blocks until all is computed. `layout` has LAYOUT_SLOT numbers for each input, then for each output: UNUSED, ALLOCATE or
    * the ONNX type of the array given in `arrays`; the rank; the dimensions. Outputs to ALLOCATE come back in both.
@@ -51,12 +53,16 @@ export const LAYOUT_SLOT = 2 + MAX_RANK;
 export const UNUSED = 0;
 export const ALLOCATE = -1;
 
+/** The kinds of vectors that there is a module for, the best first: native/build.mjs. */
+const KINDS: Partial<Record<string, readonly string[]>> = { "linux-x64": ["avx512", "avx2"], "linux-arm64": ["neon"] };
 /** The folder of the program: from src or dist, or from bench/dist/src. */
 const ROOTS = ["../../../", "../../../../../"].map((up) => fileURLToPath(new URL(up, import.meta.url)));
 const require = createRequire(import.meta.url);
 
 /** Why there is no native module; "" = there is one. */
 export let nativeModuleMissing = "";
+/** The kind of vectors and of products, for people; "" = there is no module. */
+export let nativeModuleKind = "";
 export const nativeModule: NativeModule | null = load();
 
 function load(): NativeModule | null {
@@ -69,14 +75,26 @@ function load(): NativeModule | null {
 }
 
 function open(): NativeModule {
-  if (process.env.FLYWHEEL_KERNELS === "graph") throw new Error("FLYWHEEL_KERNELS is graph");
+  const wanted = process.env.FLYWHEEL_KERNELS;
+  if (wanted === "graph") throw new Error("FLYWHEEL_KERNELS is graph");
   const platform = `${process.platform}-${process.arch}`;
-  const file = ROOTS.map((root) => join(root, "native", "prebuilt", platform, "flywheel.node")).find(existsSync);
-  if (file === undefined) throw new Error(`it is not made for ${platform}`);
-  const module = require(file) as NativeModule;
-  if (!module.runsHere()) throw new Error("this processor lacks instructions that it uses");
-  module.open(runtimeLibrary());
-  return module;
+  const made = KINDS[platform] ?? [];
+  if (made.length === 0) throw new Error(`it is not made for ${platform}`);
+  const kinds = wanted ? made.filter((kind) => kind === wanted) : made;
+  if (kinds.length === 0) throw new Error(`FLYWHEEL_KERNELS is ${wanted}; here it can be graph, ${made.join(" or ")}`);
+  for (const kind of kinds) {
+    const module = require(fileOf(platform, kind)) as NativeModule;
+    if (!module.runsHere()) continue;
+    module.open(runtimeLibrary());
+    nativeModuleKind = `${kind}, int8 by ${module.int8Path()}`;
+    return module;
+  }
+  throw new Error(`this processor has no ${kinds.join(" or ")}`);
+}
+
+function fileOf(platform: string, kind: string): string {
+  const files = ROOTS.map((root) => join(root, "native", "prebuilt", platform, `${kind}.node`));
+  return files.find(existsSync) ?? files[0]!;
 }
 
 /** The library that onnx-runtime.ts loads too. */

@@ -1,9 +1,10 @@
 // The native module gives what onnxruntime-node gives, and turns every mistake into an Error.
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it } from "vitest";
-import { graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
 import { emitOnnx } from "../onnx.ts";
 import { InferenceSession, Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";
@@ -80,6 +81,28 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
     await session.release();
   });
 
+  it("keep inputs for all runs, in place", async () => {
+    const session = await sessionOf((g) => {
+      const [x, y] = [g.input("x", [2]), g.input("y", [2])];
+      return { sum: ops.add(g, x, y) };
+    });
+    const memory = Float32Array.of(1, 2);
+    const sumWith = async (a: number, b: number) => {
+      const { sum } = await session.run({ y: floats(Float32Array.of(a, b), [2]) }, { sum: null });
+      return asNumbers(sum);
+    };
+    await expect(sumWith(0, 0)).rejects.toThrow('"x" is missing');
+    expect(() => session.keep({ z: floats(memory, [2]) })).toThrow('no "z"');
+    session.keep({ x: floats(memory, [2]) });
+    expect(await sumWith(10, 20)).toEqual([11, 22]);
+    memory[0] = 5;
+    expect(await sumWith(1, 1)).toEqual([6, 3]);
+    expect(() => session.keep({ x: floats(memory, [2]) })).toThrow('no "x"');
+    await expect(session.run({ x: floats(memory, [2]), y: floats(memory, [2]) }, { sum: null })).rejects.toThrow();
+    expect(await sumWith(0, 0)).toEqual([5, 2]);
+    await session.release();
+  });
+
   it("turn mistakes into errors and go on", async () => {
     const session = await sessionOf((g) => ({ y: ops.exp(g, g.input("x", ["n", 3])) }));
     const y: Fetches = { y: null };
@@ -124,7 +147,7 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
   it("run in several threads of the process", async () => {
     const model = emitOnnx(graphOf((g) => ({ y: ops.exp(g, g.input("x", [3])) })));
     const require = createRequire(import.meta.url);
-    const [file] = Object.keys(require.cache).filter((path) => path.endsWith("flywheel.node"));
+    const [file] = Object.keys(require.cache).filter((path) => path.includes("prebuilt"));
     const results = [1, 2, 3].map(
       (threads) =>
         new Promise((resolve, reject) => {
@@ -155,8 +178,14 @@ const WORKER = `
   parentPort.postMessage([...new Float32Array(arrays[1])]);
 `;
 
-it.skipIf(nativeModule === null)("is compiled from the sources beside it", async () => {
+it("is compiled from the sources beside it, for every kind of processor", async () => {
   const script = new URL("../../../native/build.mjs", import.meta.url).href;
-  const { sourcesHash } = (await import(script)) as { sourcesHash(): string };
-  expect(nativeModule!.sources).toBe(sourcesHash());
+  const { sourcesHash, TARGETS } = (await import(script)) as {
+    sourcesHash(): string;
+    TARGETS: Record<string, { platform: string }>;
+  };
+  for (const [kind, { platform }] of Object.entries(TARGETS)) {
+    const file = new URL(`../../../native/prebuilt/${platform}/${kind}.node`, import.meta.url);
+    expect(readFileSync(file).includes(sourcesHash()), kind).toBe(true);
+  }
 });

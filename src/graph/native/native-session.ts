@@ -47,11 +47,13 @@ export class NativeSession {
   readonly #module: NativeModule;
   readonly #handle: SessionHandle;
   #packed: readonly number[];
-  /** The places of inputs and outputs in #layout and #arrays. */
-  readonly #inputs: ReadonlyMap<string, number>;
+  /** The places of inputs and outputs in #layout and #arrays. Inputs that are kept are not among them. */
+  readonly #inputs: Map<string, number>;
   readonly #outputs: ReadonlyMap<string, number>;
   readonly #layout: Float64Array;
   readonly #arrays: (TypedData | ArrayBuffer | null)[];
+  /** Inputs of all runs, so that their memory lives as long as the session. */
+  readonly #kept: Tensor[] = [];
 
   private constructor(module: NativeModule, handle: SessionHandle, packed: readonly number[]) {
     const inputNames = module.names(handle, false);
@@ -63,7 +65,7 @@ export class NativeSession {
     this.#outputs = new Map(this.outputNames.map((name, i) => [name, inputNames.length + i]));
     const places = inputNames.length + this.outputNames.length;
     this.#layout = new Float64Array(places * LAYOUT_SLOT);
-    this.#arrays = new Array(places).fill(null);
+    this.#arrays = new Array<null>(places).fill(null);
   }
 
   static async create(model: OnnxModel, options: NativeSessionOptions): Promise<NativeSession> {
@@ -83,6 +85,19 @@ export class NativeSession {
     } catch (error) {
       for (const weights of packed) nativeModule.releaseInt8(weights);
       throw error;
+    }
+  }
+
+  /** Gives inputs for all later runs, which read the same memory. */
+  keep(feeds: Tensors): void {
+    this.#layout.fill(UNUSED);
+    try {
+      for (const name in feeds) this.#give(placeOf(this.#inputs, name), feeds[name]!);
+      this.#module.keep(this.#handle, this.#layout, this.#arrays as TypedData[]);
+      this.#kept.push(...Object.values(feeds));
+      for (const name in feeds) this.#inputs.delete(name);
+    } finally {
+      this.#arrays.fill(null);
     }
   }
 

@@ -14,6 +14,7 @@ import { type BlockMemory, KvPool } from "./kv-pool.ts";
 import { longestPiece, PREFILL_PARTS, partEnds, piecesOf, shortestPart } from "./prefill-pieces.ts";
 
 export class GraphKeyValues implements KeyValues {
+  readonly kept: Feeds = {};
   readonly #config: ModelConfig;
   readonly #pool: KvPool;
   readonly #threads: number;

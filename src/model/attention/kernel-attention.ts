@@ -1,4 +1,4 @@
-// Attention of the serving graph as one operation of the native module (native/attention.c), which also stores the new
+// Attention of the serving graph as one operation of the native module (native/attention/attention.c), which also stores the new
 // keys and values in the cache. A token's result has the same bits however it was computed.
 
 import { FLYWHEEL, type Graph } from "../../graph/graph.ts";
@@ -6,7 +6,7 @@ import type { ModelConfig } from "../checkpoint/model-config.ts";
 import type { CacheType } from "./cache-type.ts";
 import type { ServedAttention } from "./served-attention.ts";
 
-/** The module sums the blocks of a group, and then the groups: GROUP_BLOCKS in native/attention.c. */
+/** The module sums the blocks of a group, and then the groups: GROUP_BLOCKS in native/attention/attention.c. */
 export const BLOCKS_PER_GROUP = 8;
 
 /** Attributes of the module's attention that do not depend on the layer. */

@@ -10,9 +10,10 @@ import { blockElements } from "./kernel-attention.ts";
 import { longestRun } from "./longest-run.ts";
 
 export class KernelKeyValues implements KeyValues {
+  /** The memories. */
+  readonly kept: Feeds;
   /** Of each layer: [numBlocks, blockElements]. The operating system fills it lazily. */
   readonly #memories: readonly (Float32Array | Uint16Array)[];
-  readonly #caches: Feeds;
   readonly #blockElements: number;
   /** Rows of a run, about. */
   readonly #mostRows: number;
@@ -25,7 +26,7 @@ export class KernelKeyValues implements KeyValues {
     const shape = [numBlocks, this.#blockElements];
     const tensor = (data: Float32Array | Uint16Array) =>
       data instanceof Uint16Array ? halves(data, shape) : floats(data, shape);
-    this.#caches = Object.fromEntries(this.#memories.map((data, layer) => [`cache.${layer}`, tensor(data)]));
+    this.kept = Object.fromEntries(this.#memories.map((data, layer) => [`cache.${layer}`, tensor(data)]));
   }
 
   runsOf(chunks: readonly Chunk[]): Piece[][] {
@@ -55,20 +56,28 @@ export class KernelKeyValues implements KeyValues {
   }
 
   prepare(pieces: readonly Piece[]): RunParts {
-    const stored = pieces.filter(({ blocks }) => blocks.length > 0).length;
+    let [stored, held] = [0, 0];
+    for (const { blocks } of pieces) {
+      if (blocks.length > 0) stored++;
+      held += blocks.length;
+    }
     const spans = new BigInt64Array(4 * stored);
-    const blocks = new BigInt64Array(pieces.reduce((sum, piece) => sum + piece.blocks.length, 0));
+    const blocks = new BigInt64Array(held);
     let [row, span, at] = [0, 0, 0];
     for (const piece of pieces) {
       if (piece.blocks.length > 0) {
-        spans.set([row, piece.tokens.length, piece.start, at].map(BigInt), span);
-        for (const block of piece.blocks) blocks[at++] = BigInt(block);
+        spans[span] = BigInt(row);
+        spans[span + 1] = BigInt(piece.tokens.length);
+        spans[span + 2] = BigInt(piece.start);
+        spans[span + 3] = BigInt(at);
+        for (let i = 0; i < piece.blocks.length; i++) blocks[at + i] = BigInt(piece.blocks[i]!);
         span += 4;
+        at += piece.blocks.length;
       }
       row += piece.tokens.length;
     }
-    const tables = { spans: int64s(spans, [stored, 4]), blocks: int64s(blocks, [blocks.length]) };
-    return { feeds: { ...this.#caches, ...tables }, outputs: [], into: {}, remember() {} };
+    const feeds = { spans: int64s(spans, [stored, 4]), blocks: int64s(blocks, [held]) };
+    return { feeds, outputs: [], into: {}, remember() {} };
   }
 
   copyBlock(from: number, to: number): void {

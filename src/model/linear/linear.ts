@@ -2,7 +2,7 @@
 //  float32  the runtime's packed matrix product.
 //  int8     weights: one byte each, one scale per output. Activations: two digits of one byte with one scale per row, so
 //           a row's result does not depend on other rows. The products are exact integers. The native module does all of
-//           it in one operation (native/int8-linear.c). In operations of the runtime, the two digits of a row go through
+//           it in one operation (native/int8/linear.c). In operations of the runtime, the two digits of a row go through
 //           one product as two rows, so each weight is read once; a second product weighs and adds them.
 //  int4     weights: 32 inputs share a scale. The kernel rounds activations per 32 inputs of the same row.
 

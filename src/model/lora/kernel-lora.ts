@@ -1,4 +1,4 @@
-// Adapters of the serving graph as one operation of the native module for each map (native/lora.c). All adapters lie in
+// Adapters of the serving graph as one operation of the native module for each map (native/adapters/lora.c). All adapters lie in
 // one memory, each in one piece, and a row says where its adapter begins. So a step with other adapters lays nothing
 // out, and a row costs what its own adapter costs.
 
@@ -9,13 +9,13 @@ import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { type LinearName, type Site, sitesOf } from "../checkpoint/sites.ts";
 import type { ServedLora } from "./served-lora.ts";
 
-/** Outputs of a panel of factor B: LORA_PANEL in native/lora.h. */
+/** Outputs of a panel of factor B: LORA_PANEL in native/adapters/lora.h. */
 export const PANEL = 64;
 
-/** Places in the header of an adapter: LORA_RANK, LORA_SCALE and LORA_FLAGS in native/lora.h. */
+/** Places in the header of an adapter: LORA_RANK, LORA_SCALE and LORA_FLAGS in native/adapters/lora.h. */
 export const HEADER = { rank: 0, scale: 1, flags: 2 };
 
-/** Where the factors of a site lie in an adapter. LoraMap in native/lora.h says more. */
+/** Where the factors of a site lie in an adapter. LoraMap in native/adapters/lora.h says more. */
 export interface SitePlace {
   layer: number;
   maps: readonly LinearName[];

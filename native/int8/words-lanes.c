@@ -1,0 +1,155 @@
+// The int8 product of processors without dot products of bytes: weights are widened to words, and one instruction multiplies
+// pairs of words and adds the two products. A weight meets the whole of an activation at once instead of one digit after the
+// other.
+#if !defined(VECTORS_NEON)
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "int8/parts.h"
+#include "processor.h"
+#include "sizes.h"
+#include "vectors/vectors.h"
+
+#if defined(VECTORS_AVX512)
+
+typedef __m512i Words;
+enum { MAX_ROWS = 12 };
+#define MACS_PER_US 70e3f
+#define REGISTER "v"
+
+INLINE Words words_zero(void) { return _mm512_setzero_si512(); }
+INLINE Words words_widen(const int8_t *from) { return _mm512_cvtepi8_epi16(_mm256_load_si256((const __m256i *)from)); }
+INLINE Words words_repeat(int64_t four) { return _mm512_set1_epi64(four); }
+INLINE Words words_product(Words a, Words b) { return _mm512_madd_epi16(a, b); }
+
+// Sums of neighbours.
+INLINE Lanes joined(const Words sums[2]) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512 low = _mm512_cvtepi32_ps(sums[0]), high = _mm512_cvtepi32_ps(sums[1]);
+  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+  return lanes_add(_mm512_permutex2var_ps(low, even, high), _mm512_permutex2var_ps(low, odd, high));
+}
+
+#elif defined(VECTORS_AVX2)
+
+typedef __m256i Words;
+enum { MAX_ROWS = 6 };
+#define MACS_PER_US 40e3f
+#define REGISTER "x"
+
+INLINE Words words_zero(void) { return _mm256_setzero_si256(); }
+INLINE Words words_widen(const int8_t *from) { return _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)from)); }
+INLINE Words words_repeat(int64_t four) { return _mm256_set1_epi64x(four); }
+INLINE Words words_product(Words a, Words b) { return _mm256_madd_epi16(a, b); }
+
+// Sums of neighbours.
+INLINE Lanes joined(const Words sums[2]) {
+  const __m256 mixed = _mm256_hadd_ps(_mm256_cvtepi32_ps(sums[0]), _mm256_cvtepi32_ps(sums[1]));
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), _MM_SHUFFLE(3, 1, 2, 0)));
+}
+
+#endif
+
+// sums += product. The compiler's own form needs more registers.
+#define ADD(sums, product) __asm__("vpaddd %1, %0, %0" : "+" REGISTER(sums) : REGISTER(product))
+
+// Two vectors of sums are a strip of LANES outputs: two sums for each (int8/parts.h).
+enum { STRIPS = BLOCK_OUTPUTS / LANES };
+
+// The products of one chunk. tile: where the strip's weights begin in it.
+INLINE void add_chunk(Words sums[MAX_ROWS][2], const int8_t *tile, const int16_t *words, size_t ahead, const int rows) {
+  for (int g = 0; g < CHUNK / 4; g++, tile += 4 * BLOCK_OUTPUTS) {
+    const Words low = words_widen(tile), high = words_widen(tile + sizeof(Words) / 2);
+    _mm_prefetch((const char *)tile + ahead, _MM_HINT_T1);
+    UNROLLED for (int r = 0; r < rows; r++) {
+      int64_t four;
+      memcpy(&four, words + r * CHUNK + 4 * g, sizeof four);
+      const Words inputs = words_repeat(four), first = words_product(inputs, low), second = words_product(inputs, high);
+      ADD(sums[r][0], first);
+      ADD(sums[r][1], second);
+    }
+  }
+}
+
+// `rows` rows of a row block with one strip of an output block. `ahead`: bytes from weights to those that this thread reads
+// later, to fetch them into the cache.
+INLINE void multiply(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
+                     const float *units, Result result, size_t ahead, const int rows) {
+  const int8_t *tile = weights->tiles + block * weights->chunks * TILE + strip * sizeof(Words);
+  const int16_t *words = (const int16_t *)digits;
+  Lanes totals[MAX_ROWS];
+  UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_all(0);
+  for (size_t chunk = 0; chunk < weights->chunks;) {
+    Words sums[MAX_ROWS][2];
+    UNROLLED for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = words_zero();
+    for (const size_t end = at_most(chunk + GROUP / CHUNK, weights->chunks); chunk < end; chunk++) {
+      add_chunk(sums, tile, words, ahead, rows);
+      tile += TILE;
+      words += height * CHUNK;
+    }
+    UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_add(totals[r], joined(sums[r]));
+  }
+  const size_t output = block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
+  const Lanes scales = lanes_load(weights->scales + output), bias = lanes_load(weights->bias + output);
+  UNROLLED for (int r = 0; r < rows; r++) {
+    const Result to = moved(result, r * weights->outputs + output);
+    Lanes y = lanes_plus(bias, totals[r], lanes_mul(scales, lanes_all(units[r])));
+    if (to.residual != NULL)
+      y = lanes_add(y, left < LANES ? lanes_load_some(to.residual, left) : lanes_load(to.residual));
+    lanes_store_some(to.y, y, left);
+  }
+}
+
+typedef void Multiply(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
+                      const float *units, Result result, size_t ahead);
+
+#define MULTIPLY(rows)                                                                                                 \
+  static void multiply_##rows(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits,           \
+                              size_t height, const float *units, Result result, size_t ahead) {                        \
+    multiply(weights, block, strip, digits, height, units, result, ahead, rows);                                       \
+  }
+MULTIPLY(1) MULTIPLY(2) MULTIPLY(3) MULTIPLY(4) MULTIPLY(5) MULTIPLY(6)
+#if defined(VECTORS_AVX512)
+MULTIPLY(7) MULTIPLY(8) MULTIPLY(9) MULTIPLY(10) MULTIPLY(11) MULTIPLY(12)
+#endif
+
+// [rows - 1]
+static Multiply *const multiplies[MAX_ROWS] = {
+    multiply_1, multiply_2, multiply_3, multiply_4, multiply_5, multiply_6,
+#if defined(VECTORS_AVX512)
+    multiply_7, multiply_8, multiply_9, multiply_10, multiply_11, multiply_12,
+#endif
+};
+
+enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
+
+// Rows outside outputs: a row block's digits stay in the nearest cache, and outputs of a row are written one after the other.
+static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
+  const size_t length = weights->chunks * TILE, panel = PANEL_BYTES > length ? PANEL_BYTES / length : 1;
+  for (size_t from = part.first_block; from < part.end_block; from += panel) {
+    const size_t end = at_most(from + panel, part.end_block);
+    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
+      const size_t first = rows * digits->height;
+      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
+      Multiply *const multiply_rows = multiplies[rows_of_block(digits, rows) - 1];
+      for (size_t block = from; block < end; block++) {
+        const size_t ahead = rows == part.first_rows && block + 1 < part.end_block ? bytes_ahead(length) : 0;
+        for (size_t strip = 0; strip < STRIPS && block * BLOCK_OUTPUTS + strip * LANES < weights->outputs; strip++)
+          multiply_rows(weights, block, strip, bytes, digits->height, digits->units + first,
+                        moved(result, first * weights->outputs), ahead);
+      }
+    }
+  }
+}
+
+const Int8Path int8_words = {.name = "words",
+                             .runs_here = processor_has_vectors,
+                             .round = int8_round_words,
+                             .product = product,
+                             .least_rows = 1,
+                             .height = MAX_ROWS,
+                             .width = 1,
+                             .macs_per_us = MACS_PER_US};
+
+#endif
