@@ -2,12 +2,15 @@
 
 import { readFileSync } from "node:fs";
 import { arch, availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
+import { nativeModule, nativeModuleKind, nativeModuleMissing } from "../../src/graph/native/native-module.ts";
 import { peerVersion } from "../contenders/peer.ts";
 
 export interface Machine {
   cpu: string;
   /** Instruction sets that decide the speed of byte products. Empty if the system does not report them. */
   instructionSets: readonly string[];
+  /** What computes our models: the native module and its kind, or the runtime's operations and why. */
+  kernels: string;
   cores: number;
   memoryBytes: number;
   system: string;
@@ -38,6 +41,7 @@ export function describeMachine(): Machine {
   return {
     cpu: model === undefined || model === "" || model === "unknown" ? `${arch()} processor` : model,
     instructionSets: instructionSets(),
+    kernels: nativeModule === null ? `graph (${nativeModuleMissing})` : `native (${nativeModuleKind})`,
     cores: availableParallelism(),
     memoryBytes: totalmem(),
     system: `${type()} ${release()} ${arch()}`,

@@ -52,7 +52,7 @@ function circumstances({ machine, plan, config, ...results }: BenchResults): str
   const busy = machine.load > 0.5 ? " — the machine was busy: do not quote these numbers" : "";
   const lines = [
     `${machine.cpu}${sets}, ${machine.cores} cores, ${gibi(machine.memoryBytes)}, ${machine.system}, Node ${machine.node}`,
-    packages.join(", "),
+    `${packages.join(", ")}; kernels ${machine.kernels}`,
     `model: ${results.model}, ${config.family}, ${millions} M weights (${shape}, vocabulary ${config.vocabSize})`,
     `threads ${plan.threads}, repetitions ${plan.repeats} (prompts: three times as many)${results.quick ? ", quick mode" : ""}`,
     `load average before the run ${machine.load.toFixed(2)}${busy}`,

@@ -1,8 +1,8 @@
 // The engine's speed targets, checked against a run.
 
-import { cellName } from "../plan.ts";
+import { type Cell, cellName } from "../plan.ts";
 import { median } from "../process/stopwatch.ts";
-import { type BenchResults, ratio, shareOfPeak } from "./measurements.ts";
+import { type BenchResults, best, productsSpeed, ratio, shareOfPeak } from "./measurements.ts";
 
 export interface Target {
   text: string;
@@ -15,19 +15,39 @@ const LARGE_BATCH = 16;
 
 export function targets(results: BenchResults): Target[] {
   return [
-    speedTarget(results, "int8 at least 1.0 × llama.cpp q8_0 in every cell", 1, 1),
-    speedTarget(results, `int8 at least 1.3 × llama.cpp q8_0 at batch ${LARGE_BATCH} and more`, 1.3, LARGE_BATCH),
+    speedTarget(results, "int8 at least 1.0 × llama.cpp q8_0 in every cell", 1, () => true, llamaRatio),
+    speedTarget(results, `int8 at least 2.0 × llama.cpp q8_0 at batch ${LARGE_BATCH} and more`, 2, isLarge, llamaRatio),
+    speedTarget(results, "int8 prompts at least 1.0 × transformers.js q8", 1, isPrompt, transformersRatio),
+    speedTarget(results, "one int8 sequence at least 0.5 × the integer products alone", 0.5, isSingle, productsRatio),
     peakTarget(results),
     prefixTarget(results),
   ];
 }
 
-/** By wall time, over all cells or those with at least `minBatch` sequences. */
-function speedTarget(results: BenchResults, text: string, wanted: number, minBatch: number): Target {
+const isPrompt = (cell: Cell): boolean => cell.kind === "prefill";
+const isSingle = (cell: Cell): boolean => cell.kind === "decode" && cell.batch === 1;
+const isLarge = (cell: Cell): boolean => cell.kind === "decode" && cell.batch >= LARGE_BATCH;
+
+type Ratio = (results: BenchResults, cell: Cell) => number | null;
+
+const llamaRatio: Ratio = (results, cell) => ratio(results, "llama.cpp", "int8", cell, "seconds");
+const transformersRatio: Ratio = (results, cell) => ratio(results, "transformers.js", "int8", cell, "seconds");
+const productsRatio: Ratio = (results, cell) => {
+  const [own, products] = [best(results, "flywheel", "int8", cell, "seconds"), productsSpeed(results, cell, "seconds")];
+  return own === null || products === null ? null : own / products;
+};
+
+/** By wall time, over the cells that count. */
+function speedTarget(
+  results: BenchResults,
+  text: string,
+  wanted: number,
+  counts: (cell: Cell) => boolean,
+  ratioOf: Ratio,
+): Target {
   const found: { name: string; value: number }[] = [];
-  for (const cell of results.plan.cells) {
-    if (minBatch > 1 && (cell.kind === "prefill" || cell.batch < minBatch)) continue;
-    const value = ratio(results, "llama.cpp", "int8", cell, "seconds");
+  for (const cell of results.plan.cells.filter(counts)) {
+    const value = ratioOf(results, cell);
     if (value !== null) found.push({ name: cellName(cell), value });
   }
   if (found.length === 0) return { text, measured: "not measured", met: null };

@@ -35,8 +35,10 @@ interface Speed {
 }
 
 const flags = flagsOrExit(readFlags, USAGE);
-const { cpu, instructionSets, cores, node, load } = describeMachine();
-console.log(`${cpu} (${instructionSets.join(", ")}), ${cores} cores, Node ${node}, load ${load.toFixed(2)}\n`);
+const { cpu, instructionSets, kernels, cores, node, load } = describeMachine();
+console.log(
+  `${cpu} (${instructionSets.join(", ")}), ${cores} cores, Node ${node}, kernels ${kernels}, load ${load.toFixed(2)}\n`,
+);
 if (flags.parts.includes("threads")) await threadsPart();
 if (flags.parts.includes("long")) await longPart();
 if (flags.parts.includes("adapters")) await adaptersPart();
