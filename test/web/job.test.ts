@@ -264,12 +264,17 @@ const PLACES = `[...document.querySelectorAll(".long-list > li")].map((line) => 
 
 /** Runs in the page: down to the end, half a screen a frame. Returns how many lines there were at each. */
 const SCROLL_THROUGH = `(async () => {
+  const frame = () => new Promise((resolve, reject) => {
+    requestAnimationFrame(resolve);
+    setTimeout(() => reject(new Error("no frame for a minute, at " + scrollY + " of " + document.body.scrollHeight)), 60_000);
+  });
   const counts = [];
   for (let before = -1; before !== scrollY; ) {
+    if (counts.length > 10_000) throw new Error("no end at " + scrollY + " of " + document.body.scrollHeight);
     before = scrollY;
     scrollBy(0, innerHeight / 2);
-    await new Promise(requestAnimationFrame);
-    await new Promise(requestAnimationFrame);
+    await frame();
+    await frame();
     counts.push(document.querySelectorAll(".long-list > li").length);
   }
   return counts;

@@ -1,5 +1,9 @@
 // How long the page keeps its thread busy, from the browser's own trace.
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
+
+/** Longest wait for the trace when the work is done. */
+const END_MS = 120_000;
 
 interface TraceEvent {
   name: string;
@@ -21,7 +25,7 @@ export async function longestTask(page: Page, work: () => Promise<void>): Promis
   try {
     await work();
   } finally {
-    trace = await browser.stopTracing();
+    trace = await Promise.race([browser.stopTracing(), neverEnds()]);
   }
   const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
   const threads = new Set(
@@ -32,4 +36,9 @@ export async function longestTask(page: Page, work: () => Promise<void>): Promis
   const tasks = traceEvents.filter(({ tdur, pid, tid }) => tdur !== undefined && threads.has(`${pid} ${tid}`));
   if (tasks.length === 0) throw new Error("the trace has no tasks of the page");
   return tasks.reduce((longest, { tdur }) => Math.max(longest, tdur!), 0) / 1000;
+}
+
+async function neverEnds(): Promise<never> {
+  await sleep(END_MS, undefined, { ref: false });
+  throw new Error(`the browser's trace did not end within ${END_MS / 1000} s`);
 }
