@@ -9,6 +9,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_TWICE _Pragma("GCC unroll 2")
 
 enum { MAX_ROWS = 6, MAX_WIDTH = 4 };
 
@@ -34,7 +35,8 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
   const int8_t *tile = weights->tiles + block * length, *end = tile + length;
   const uint8_t *coarse = digits, *fine = digits + height * CHUNK;
   while (tile < end) {
-    for (int g = 0; g < CHUNK / 4; g++, tile += 64) {
+    // Two steps a turn: counting turns takes room that products need.
+    UNROLL_TWICE for (int g = 0; g < CHUNK / 4; g++, tile += 64) {
       __m512i w[MAX_WIDTH];
       UNROLL for (int v = 0; v < width; v++) {
         w[v] = _mm512_load_si512(tile + v * length);
@@ -97,9 +99,9 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
   size_t most = digits->height <= 3 ? 4 : 2;
   for (size_t block = part.first_block; block < part.end_block;) {
     size_t left = part.end_block - block, width = left < most ? left : most;
-    size_t ahead = left > width ? bytes_ahead(width * weights->chunks * TILE) : 0;
+    size_t next = left > width ? bytes_ahead(width * weights->chunks * TILE) : 0;
     for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      size_t first = rows * digits->height;
+      size_t first = rows * digits->height, ahead = rows == part.first_rows ? next : 0;  // the first rows fetch for all
       multiplies[rows_of_block(digits, rows) - 1][width - 1](
           weights, block, digits->bytes + rows * row_block_bytes(digits, weights->chunks), digits->height,
           digits->units + first, moved(result, first * weights->outputs), ahead);
