@@ -9,28 +9,31 @@
 
 #include "threads/crew.h"
 
-// --- int8/linear.c: y = x · W + bias, weights of one byte, activations of two ---
+// --- linear/linear.c: y = x · W + bias with rounded weights ---
 
-typedef struct Int8Weights Int8Weights;
+typedef struct LinearWeights LinearWeights;
 
-// values: [inputs][outputs] (as stored for the runtime), scales: [outputs], bias: [outputs] or NULL. Copies what it keeps.
-// NULL = out of memory.
-Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs);
-void int8_weights_free(Int8Weights *weights);
-// How many rows are multiplied here (int8/parts.h).
+// Both copy what they keep. scales and bias are floats, bias: [outputs] or NULL. NULL = out of memory.
+// int8/weights.c: one byte, activations of two. values: [inputs][outputs] (as stored for the runtime), scales: [outputs].
+LinearWeights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs);
+// int4/weights.c: half a byte, activations of one. inputs is a multiple of 32. values: [outputs][inputs / 2], the earlier input
+// in the lower half, 8 = zero; scales: [outputs][inputs / 32].
+LinearWeights *int4_weights_pack(const uint8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs);
+void linear_weights_free(LinearWeights *weights);
+// How many rows are multiplied here with int8 weights (linear/paths.c).
 const char *int8_path_name(void);
-size_t int8_weights_inputs(const Int8Weights *weights);
-size_t int8_weights_outputs(const Int8Weights *weights);
+size_t linear_weights_inputs(const LinearWeights *weights);
+size_t linear_weights_outputs(const LinearWeights *weights);
 
 // What is done to a row before it is multiplied (rows/elementwise.h). Gated: the row is gate, then up, 2 * inputs numbers.
-typedef enum { INPUT_PLAIN, INPUT_RMS_NORM, INPUT_GATED_SILU, INPUT_GATED_GELU } Int8Input;
+typedef enum { INPUT_PLAIN, INPUT_RMS_NORM, INPUT_GATED_SILU, INPUT_GATED_GELU } LinearInput;
 
 typedef struct {
-  Int8Input kind;
+  LinearInput kind;
   const float *norm_weight;  // [inputs], for INPUT_RMS_NORM, as epsilon
   float epsilon;
   float *kept;  // [rows][inputs], where the rows are stored as they are multiplied, or NULL. Not for INPUT_PLAIN.
-} Int8Prologue;
+} LinearPrologue;
 
 // Of the rows at this map (adapters/lora.h).
 typedef struct Adapters Adapters;
@@ -38,7 +41,7 @@ typedef struct Adapters Adapters;
 // x: [rows][inputs], or [rows][2 * inputs] if gated. adapters: NULL = none. residual: [rows][outputs] or NULL, added last:
 // y = ((product + bias) + adapters) + residual, rounded in between. y: [rows][outputs], may be residual if there are no
 // adapters. False = out of memory.
-bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
+bool linear_map(const LinearWeights *weights, const LinearPrologue *prologue, const float *x, size_t rows,
                  const Adapters *adapters, const float *residual, float *y, const Crew *crew);
 
 // --- attention/attention.c: attention over a paged cache ---

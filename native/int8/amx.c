@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 #include "processor.h"
 
 enum {
@@ -45,7 +45,7 @@ typedef struct {
 } Pending;
 
 typedef struct {
-  const Int8Weights *weights;
+  const LinearWeights *weights;
   const Digits *digits;
   Result result;
 } Job;
@@ -112,7 +112,7 @@ static inline void multiply_place(const Job *job, size_t rows, size_t block, siz
                                   Pending *pending) {
   size_t chunks = job->weights->chunks, count = rows_of_block(job->digits, rows);
   const uint8_t *bytes = job->digits->bytes + rows * row_block_bytes(job->digits, chunks);
-  const int8_t *tile = job->weights->tiles + block * chunks * TILE;
+  const int8_t *tile = (const int8_t *)job->weights->tiles + block * chunks * TILE;
   if (width == 2) multiply(job, bytes, tile, ahead, 2, pending);
   else multiply(job, bytes, tile, ahead, 1, pending);
   _tile_stored(0, sums->of[0][0], 64);
@@ -126,7 +126,7 @@ static inline void multiply_place(const Job *job, size_t rows, size_t block, siz
 
 // Rows outside outputs: a row block's digits stay in the nearest cache, and outputs of a row are written one after the
 // other.
-static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
+static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
   Job job = {weights, digits, result};
   Sums sums[2];
   Pending pending = {.rows = 0};
@@ -148,10 +148,11 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
   _tile_release();
 }
 
-const Int8Path int8_amx = {.name = "amx",
+const LinearPath int8_amx = {.name = "amx",
                            .runs_here = processor_has_amx,
                            .round = int8_round_bytes,
                            .product = product,
+                           .chunk_bytes = DIGIT_BYTES,
                            .least_rows = 8,  // fewer leave most of a tile empty
                            .height = MAX_ROWS,
                            .width = 2,

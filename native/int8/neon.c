@@ -6,7 +6,7 @@
 
 #include <arm_neon.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 #include "processor.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -45,13 +45,13 @@ INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, co
   } while (0)
 
 // `rows` rows of one row block, from `digits` (the first chunk of the first of them), with one output block.
-INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
+INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
                      Result result, const int rows, const Ending ending) {
   int32x4_t sums[2][2][4];
   for (int r = 0; r < rows; r++)
     for (int d = 0; d < 2; d++)
       for (int v = 0; v < 4; v++) sums[r][d][v] = vdupq_n_s32(0);
-  const int8_t *tile = weights->tiles + block * weights->chunks * TILE;
+  const int8_t *tile = (const int8_t *)weights->tiles + block * weights->chunks * TILE;
   const int8_t *end = tile + weights->chunks * TILE;
   const int8_t *coarse = (const int8_t *)digits, *fine = coarse + height * CHUNK;
   while (tile < end) {
@@ -76,7 +76,7 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
 }
 
 // The same, compiled for each ending: a branch inside would interrupt the products.
-INLINE void multiply_rows(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height,
+INLINE void multiply_rows(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height,
                           const float *units, Result result, const int rows) {
   if ((block + 1) * BLOCK_OUTPUTS > weights->outputs)
     multiply(weights, block, digits, height, units, result, rows, PARTLY);
@@ -84,7 +84,7 @@ INLINE void multiply_rows(const Int8Weights *weights, size_t block, const uint8_
   else multiply(weights, block, digits, height, units, result, rows, STORED);
 }
 
-static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
+static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
   for (size_t block = part.first_block; block < part.end_block; block++) {
     for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
       const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
@@ -98,10 +98,11 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
   }
 }
 
-const Int8Path int8_neon = {.name = "neon",
+const LinearPath int8_neon = {.name = "neon",
                             .runs_here = processor_has_vectors,
                             .round = int8_round_bytes,
                             .product = product,
+                            .chunk_bytes = DIGIT_BYTES,
                             .least_rows = 1,
                             .height = 2,
                             .width = 1,

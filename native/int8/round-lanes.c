@@ -1,7 +1,7 @@
-// Rows of activations as integers (the arithmetic: int8/parts.h).
+// Rows of activations as integers (the arithmetic: int8/int8.h).
 #include <string.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 #include "vectors/vectors.h"
 
 // A row in chunks. The last one is padded with zeros, if it needs that.

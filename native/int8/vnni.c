@@ -4,8 +4,9 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 #include "processor.h"
+#include "sizes.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
@@ -24,7 +25,7 @@ INLINE __m512i four_bytes(const uint8_t *bytes) {
 
 // `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from weights to those that this
 // thread reads later, to fetch them into the cache.
-INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
+INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
                      Result result, size_t ahead, const int rows, const int width) {
   __m512i sums[MAX_ROWS][2][MAX_WIDTH];
   size_t first = block * BLOCK_OUTPUTS, length = weights->chunks * TILE;
@@ -32,7 +33,7 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
     __m512i offset = _mm512_load_si512(weights->offsets + first + v * BLOCK_OUTPUTS);
     UNROLL for (int r = 0; r < rows; r++) sums[r][0][v] = sums[r][1][v] = offset;
   }
-  const int8_t *tile = weights->tiles + block * length, *end = tile + length;
+  const int8_t *tile = (const int8_t *)weights->tiles + block * length, *end = tile + length;
   const uint8_t *coarse = digits, *fine = digits + height * CHUNK;
   while (tile < end) {
     // Two steps a turn: counting turns takes room that products need.
@@ -70,11 +71,11 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
   }
 }
 
-typedef void Multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height,
+typedef void Multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height,
                       const float *units, Result result, size_t ahead);
 
 #define MULTIPLY(rows, width)                                                                            \
-  static void multiply_##rows##_##width(const Int8Weights *weights, size_t block, const uint8_t *digits, \
+  static void multiply_##rows##_##width(const LinearWeights *weights, size_t block, const uint8_t *digits, \
                                         size_t height, const float *units, Result result, size_t ahead) { \
     multiply(weights, block, digits, height, units, result, ahead, rows, width);                         \
   }
@@ -95,25 +96,34 @@ static Multiply *const multiplies[MAX_ROWS][MAX_WIDTH] = {
     {multiply_6_1, multiply_6_2},
 };
 
-static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
-  size_t most = digits->height <= 3 ? 4 : 2;
-  for (size_t block = part.first_block; block < part.end_block;) {
-    size_t left = part.end_block - block, width = left < most ? left : most;
-    size_t next = left > width ? bytes_ahead(width * weights->chunks * TILE) : 0;
+enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
+
+// Rows outside outputs: a row block's digits stay in the nearest cache, and its outputs lie near each other.
+static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
+  const size_t length = block_bytes(weights), panel = at_least(MAX_WIDTH, PANEL_BYTES / length);
+  const size_t most = digits->height <= 3 ? MAX_WIDTH : 2;
+  for (size_t from = part.first_block; from < part.end_block; from += panel) {
+    const size_t end = at_most(from + panel, part.end_block);
     for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      size_t first = rows * digits->height, ahead = rows == part.first_rows ? next : 0;  // the first rows fetch for all
-      multiplies[rows_of_block(digits, rows) - 1][width - 1](
-          weights, block, digits->bytes + rows * row_block_bytes(digits, weights->chunks), digits->height,
-          digits->units + first, moved(result, first * weights->outputs), ahead);
+      const size_t first = rows * digits->height;
+      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
+      Multiply *const *const of_rows = multiplies[rows_of_block(digits, rows) - 1];
+      for (size_t block = from, width; block < end; block += width) {
+        width = at_most(most, end - block);
+        // The first rows fetch for all.
+        const bool fetches = rows == part.first_rows && block + width < part.end_block;
+        of_rows[width - 1](weights, block, bytes, digits->height, digits->units + first,
+                           moved(result, first * weights->outputs), fetches ? bytes_ahead(width * length) : 0);
+      }
     }
-    block += width;
   }
 }
 
-const Int8Path int8_vnni = {.name = "vnni",
+const LinearPath int8_vnni = {.name = "vnni",
                             .runs_here = processor_has_vnni,
                             .round = int8_round_flipped,
                             .product = product,
+                            .chunk_bytes = DIGIT_BYTES,
                             .least_rows = 1,
                             .height = MAX_ROWS,
                             .width = 1,

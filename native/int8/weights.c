@@ -1,10 +1,10 @@
-// Weights of the int8 linear map in the order in which all processors' products read them (int8/parts.h). A tile of
+// Weights of the int8 linear map in the order in which all processors' products read them (int8/int8.h). A tile of
 // 1 KiB is 16 outputs x 64 inputs; four inputs of one output are neighbours, as the dot product instructions take them.
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 
 typedef int8_t Bytes __attribute__((vector_size(16)));
 
@@ -27,8 +27,8 @@ static void interleave(const Bytes rows[4], int8_t *out) {
 }
 
 // Tile `chunk` of output block `block`; adds the weights of each output to `sums`.
-static void pack_tile(const Int8Weights *weights, const int8_t *values, size_t block, size_t chunk, int32_t *sums) {
-  int8_t *out = weights->tiles + (block * weights->chunks + chunk) * TILE;
+static void pack_tile(const LinearWeights *weights, const int8_t *values, size_t block, size_t chunk, int32_t *sums) {
+  int8_t *out = (int8_t *)weights->tiles + (block * weights->chunks + chunk) * TILE;
   size_t output = block * BLOCK_OUTPUTS, left = weights->outputs - output;
   size_t count = left < BLOCK_OUTPUTS ? left : BLOCK_OUTPUTS;
   int16_t tile_sums[BLOCK_OUTPUTS] = {0};
@@ -46,21 +46,22 @@ static void pack_tile(const Int8Weights *weights, const int8_t *values, size_t b
   for (int o = 0; o < BLOCK_OUTPUTS; o++) sums[o] += tile_sums[o];
 }
 
-Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs,
+LinearWeights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs,
                                size_t outputs) {
   size_t chunks = (inputs + CHUNK - 1) / CHUNK, blocks = (outputs + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS;
   size_t padded = blocks * BLOCK_OUTPUTS;
-  Int8Weights *weights = malloc(sizeof *weights);
+  LinearWeights *weights = malloc(sizeof *weights);
   if (weights == NULL) return NULL;
   Slab *slab;
-  int8_t *memory = int8_memory_take(blocks * chunks * TILE + padded * (sizeof(int32_t) + 2 * sizeof(float)), &slab);
+  uint8_t *memory = linear_memory_take(blocks * chunks * TILE + padded * (sizeof(int32_t) + 2 * sizeof(float)), &slab);
   if (memory == NULL) {
     free(weights);
     return NULL;
   }
   int32_t *offsets = (int32_t *)(memory + blocks * chunks * TILE);
   float *numbers = (float *)(offsets + padded);
-  *weights = (Int8Weights){inputs, outputs, chunks, blocks, memory, offsets, numbers, numbers + padded, slab};
+  *weights = (LinearWeights){LINEAR_INT8, inputs,  outputs, chunks,           blocks, TILE,
+                             memory,      offsets, numbers, numbers + padded, slab};
   memset(offsets, 0, padded * (sizeof(int32_t) + 2 * sizeof(float)));
   memcpy(weights->scales, scales, outputs * sizeof *scales);
   if (bias != NULL) memcpy(weights->bias, bias, outputs * sizeof *bias);
@@ -70,18 +71,4 @@ Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const 
       pack_tile(weights, values, block, chunk, offsets + block * BLOCK_OUTPUTS);
   for (size_t i = 0; i < padded; i++) offsets[i] *= -128;
   return weights;
-}
-
-void int8_weights_free(Int8Weights *weights) {
-  if (weights == NULL) return;
-  int8_memory_give(weights->slab);
-  free(weights);
-}
-
-size_t int8_weights_inputs(const Int8Weights *weights) {
-  return weights->inputs;
-}
-
-size_t int8_weights_outputs(const Int8Weights *weights) {
-  return weights->outputs;
 }

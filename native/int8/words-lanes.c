@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "int8/parts.h"
+#include "int8/int8.h"
 #include "processor.h"
 #include "sizes.h"
 #include "vectors/vectors.h"
@@ -54,7 +54,7 @@ INLINE Lanes joined(const Words sums[2]) {
 // sums += product. The compiler's own form needs more registers.
 #define ADD(sums, product) __asm__("vpaddd %1, %0, %0" : "+" REGISTER(sums) : REGISTER(product))
 
-// Two vectors of sums are a strip of LANES outputs: two sums for each (int8/parts.h).
+// Two vectors of sums are a strip of LANES outputs: two sums for each (int8/int8.h).
 enum { STRIPS = BLOCK_OUTPUTS / LANES };
 
 // The products of one chunk. tile: where the strip's weights begin in it.
@@ -74,9 +74,9 @@ INLINE void add_chunk(Words sums[MAX_ROWS][2], const int8_t *tile, const int16_t
 
 // `rows` rows of a row block with one strip of an output block. `ahead`: bytes from weights to those that this thread reads
 // later, to fetch them into the cache.
-INLINE void multiply(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
+INLINE void multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
                      const float *units, Result result, size_t ahead, const int rows) {
-  const int8_t *tile = weights->tiles + block * weights->chunks * TILE + strip * sizeof(Words);
+  const int8_t *tile = (const int8_t *)weights->tiles + block * weights->chunks * TILE + strip * sizeof(Words);
   const int16_t *words = (const int16_t *)digits;
   Lanes totals[MAX_ROWS];
   UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_all(0);
@@ -101,11 +101,11 @@ INLINE void multiply(const Int8Weights *weights, size_t block, size_t strip, con
   }
 }
 
-typedef void Multiply(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
+typedef void Multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
                       const float *units, Result result, size_t ahead);
 
 #define MULTIPLY(rows)                                                                                                 \
-  static void multiply_##rows(const Int8Weights *weights, size_t block, size_t strip, const uint8_t *digits,           \
+  static void multiply_##rows(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits,           \
                               size_t height, const float *units, Result result, size_t ahead) {                        \
     multiply(weights, block, strip, digits, height, units, result, ahead, rows);                                       \
   }
@@ -125,7 +125,7 @@ static Multiply *const multiplies[MAX_ROWS] = {
 enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
 
 // Rows outside outputs: a row block's digits stay in the nearest cache, and outputs of a row are written one after the other.
-static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
+static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
   const size_t length = weights->chunks * TILE, panel = PANEL_BYTES > length ? PANEL_BYTES / length : 1;
   for (size_t from = part.first_block; from < part.end_block; from += panel) {
     const size_t end = at_most(from + panel, part.end_block);
@@ -143,10 +143,11 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
   }
 }
 
-const Int8Path int8_words = {.name = "words",
+const LinearPath int8_words = {.name = "words",
                              .runs_here = processor_has_vectors,
                              .round = int8_round_words,
                              .product = product,
+                             .chunk_bytes = DIGIT_BYTES,
                              .least_rows = 1,
                              .height = MAX_ROWS,
                              .width = 1,

@@ -38,40 +38,53 @@ static napi_value int8_path(napi_env env, napi_callback_info info) {
 
 enum { VALUES, SCALES, BIAS, INPUTS, OUTPUTS, PACK_ARGUMENTS };
 
-static Int8Weights *pack(napi_env env, napi_value *arguments) {
+typedef struct {
+  void *values, *scales, *bias;  // bias: NULL = none
   int64_t inputs, outputs;
-  if (!read_count(env, arguments[INPUTS], &inputs) || !read_count(env, arguments[OUTPUTS], &outputs)) return NULL;
-  if (inputs < 1 || inputs > INT32_MAX || outputs < 1 || outputs > INT32_MAX) {
-    return fail(env, "a size is out of range");
-  }
-  void *values, *scales, *bias = NULL;
-  size_t floats = (size_t)outputs * sizeof(float);
-  if (!read_exact(env, arguments[VALUES], (size_t)inputs * (size_t)outputs, &values)) return NULL;
-  if (!read_exact(env, arguments[SCALES], floats, &scales)) return NULL;
-  if (!is_empty(env, arguments[BIAS]) && !read_exact(env, arguments[BIAS], floats, &bias)) return NULL;
-  Int8Weights *weights = int8_weights_pack(values, scales, bias, (size_t)inputs, (size_t)outputs);
-  return weights == NULL ? fail(env, "out of memory") : weights;
+} PackArguments;
+
+// `int4`: two values in a byte, and a scale for 32 inputs. False = it has failed.
+static bool read_pack(napi_env env, const napi_value *arguments, bool int4, PackArguments *read) {
+  if (!read_count(env, arguments[INPUTS], &read->inputs)) return false;
+  if (!read_count(env, arguments[OUTPUTS], &read->outputs)) return false;
+  const bool in_range = read->inputs >= 1 && read->inputs <= INT32_MAX && read->outputs >= 1 && read->outputs <= INT32_MAX;
+  if (!in_range) return fail(env, "a size is out of range");
+  if (int4 && read->inputs % 32 != 0) return fail(env, "int4 needs a multiple of 32 inputs");
+  const size_t inputs = (size_t)read->inputs, outputs = (size_t)read->outputs, floats = outputs * sizeof(float);
+  if (!read_exact(env, arguments[VALUES], int4 ? inputs / 2 * outputs : inputs * outputs, &read->values)) return false;
+  if (!read_exact(env, arguments[SCALES], int4 ? inputs / 32 * floats : floats, &read->scales)) return false;
+  read->bias = NULL;
+  return is_empty(env, arguments[BIAS]) || read_exact(env, arguments[BIAS], floats, &read->bias);
 }
 
 // When a thread ends, its weights are released.
 static void release_at_end(void *number) { weights_release((int64_t)(intptr_t)number); }
 
-// packInt8(values, scales, bias, inputs, outputs): number
-static napi_value pack_int8(napi_env env, napi_callback_info info) {
+static napi_value pack(napi_env env, napi_callback_info info, bool int4) {
   napi_value arguments[PACK_ARGUMENTS], result;
-  Int8Weights *weights = read_arguments(env, info, PACK_ARGUMENTS, arguments) ? pack(env, arguments) : NULL;
-  if (weights == NULL) return NULL;
+  PackArguments of;
+  if (!read_arguments(env, info, PACK_ARGUMENTS, arguments) || !read_pack(env, arguments, int4, &of)) return NULL;
+  const size_t inputs = (size_t)of.inputs, outputs = (size_t)of.outputs;
+  LinearWeights *weights = int4 ? int4_weights_pack(of.values, of.scales, of.bias, inputs, outputs)
+                                : int8_weights_pack(of.values, of.scales, of.bias, inputs, outputs);
+  if (weights == NULL) return fail(env, "out of memory");
   int64_t number = weights_register(weights);
   if (number == 0) {
-    int8_weights_free(weights);
+    linear_weights_free(weights);
     return fail(env, "out of memory");
   }
   napi_add_env_cleanup_hook(env, release_at_end, (void *)(intptr_t)number);
   return napi_create_int64(env, number, &result) == napi_ok ? result : fail(env, "out of memory");
 }
 
-// releaseInt8(number)
-static napi_value release_int8(napi_env env, napi_callback_info info) {
+// packInt8(values, scales, bias, inputs, outputs): number
+static napi_value pack_int8(napi_env env, napi_callback_info info) { return pack(env, info, false); }
+
+// packInt4(values, scales, bias, inputs, outputs): number
+static napi_value pack_int4(napi_env env, napi_callback_info info) { return pack(env, info, true); }
+
+// releaseWeights(number)
+static napi_value release_weights(napi_env env, napi_callback_info info) {
   napi_value argument;
   int64_t number;
   if (!read_arguments(env, info, 1, &argument) || !read_count(env, argument, &number)) return NULL;
@@ -91,7 +104,8 @@ NAPI_MODULE_INIT() {
       {"run", NULL, module_run, NULL, NULL, NULL, napi_enumerable, NULL},
       {"release", NULL, module_release, NULL, NULL, NULL, napi_enumerable, NULL},
       {"packInt8", NULL, pack_int8, NULL, NULL, NULL, napi_enumerable, NULL},
-      {"releaseInt8", NULL, release_int8, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"packInt4", NULL, pack_int4, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"releaseWeights", NULL, release_weights, NULL, NULL, NULL, napi_enumerable, NULL},
       {"sources", NULL, NULL, NULL, NULL, NULL, napi_enumerable, NULL},
   };
   size_t count = sizeof properties / sizeof *properties;

@@ -86,11 +86,11 @@ void operations_release(Operations *operations);
 // --- runtime/weights.c: packed weights, known to graphs by number ---
 
 // A number above 0 for weights, which the table frees when nobody refers to them. 0 = out of memory.
-int64_t weights_register(Int8Weights *weights);
+int64_t weights_register(LinearWeights *weights);
 // Ends the reference of whoever registered the weights. False = it has none.
 bool weights_release(int64_t number);
 // A kernel's reference. NULL = no such number.
-const Int8Weights *weights_acquire(int64_t number);
+const LinearWeights *weights_acquire(int64_t number);
 void weights_drop(int64_t number);
 
 #endif

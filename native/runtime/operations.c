@@ -6,7 +6,7 @@
 
 #define DOMAIN "flywheel"
 
-static const OperationKind *const kinds[] = {&int8_linear_operation, &rms_norm_operation, &gated_operation,
+static const OperationKind *const kinds[] = {&int8_linear_operation, &int4_linear_operation, &rms_norm_operation, &gated_operation,
                                              &paged_attention_operation, &plain_attention_operation,
                                              &rotate_operation, &round_to_half_operation, &lora_add_operation,
                                              &lora_narrow_operation, &lora_widen_operation};

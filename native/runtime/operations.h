@@ -17,7 +17,7 @@ typedef struct {
   void (*destroy)(void *kernel);
 } OperationKind;
 
-extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
+extern const OperationKind int8_linear_operation, int4_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
     plain_attention_operation, rotate_operation, round_to_half_operation, lora_add_operation, lora_narrow_operation,
     lora_widen_operation;
 

@@ -6,7 +6,7 @@
 
 typedef struct Entry {
   int64_t number;
-  Int8Weights *weights;
+  LinearWeights *weights;
   size_t references;
   bool owned;  // whether one of them is that of the caller of weights_register
   struct Entry *next;
@@ -24,7 +24,7 @@ static Entry **find(int64_t number) {
   return link;
 }
 
-int64_t weights_register(Int8Weights *weights) {
+int64_t weights_register(LinearWeights *weights) {
   Entry *entry = malloc(sizeof *entry);
   if (entry == NULL) return 0;
   lock_take(&lock);
@@ -35,7 +35,7 @@ int64_t weights_register(Int8Weights *weights) {
   return number;
 }
 
-const Int8Weights *weights_acquire(int64_t number) {
+const LinearWeights *weights_acquire(int64_t number) {
   lock_take(&lock);
   Entry *entry = *find(number);
   if (entry != NULL) entry->references += 1;
@@ -57,7 +57,7 @@ static bool drop(int64_t number, bool of_owner) {
   }
   lock_give(&lock);
   if (last) {
-    int8_weights_free(entry->weights);
+    linear_weights_free(entry->weights);
     free(entry);
   }
   return found;

@@ -1,6 +1,8 @@
 // Checks elementwise operations against double precision.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "threads/crew.h"
 #include "rows/elementwise.h"

@@ -119,7 +119,7 @@ export class DecoderRunner implements Runner {
     const cacheType = cacheTypeFor(wanted.weightType !== "float32", hasKernels);
     const options = { ...wanted, ...(await weightOptions(wanted.weightType)), cacheType };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
-    const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());
+    const int4RowsDiffer = !hasKernels && options.weightType === "int4" && (await int4RowsDifferAlone());
     return new DecoderRunner(checkpoint, options, session, int4RowsDiffer);
   }
 

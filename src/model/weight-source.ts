@@ -24,8 +24,8 @@ export interface WeightOptions {
 
 /** How this machine stores weights of a type. Serving and training share it, so they compute the same numbers. */
 export async function weightOptions(type: WeightType): Promise<WeightOptions> {
+  if (hasKernels) return { weightType: type, digits: "native" };
   const weightType = await usableWeights(type);
-  if (hasKernels) return { weightType, digits: "native" };
   return { weightType, digits: weightType === "float32" ? 127 : await probeDigitSteps() };
 }
 
@@ -103,7 +103,7 @@ export class WeightSource {
   /** One expert's maps of a site as one map. x as for `linear`. */
   expertSite(g: Graph, layer: number, expert: number, site: MlpSite, x: Value): Value {
     const map = (rows: Value) => linear(g, rows, this.#expertWeights(layer, expert, site), this.#type);
-    return this.#type === "int4" ? withCompanion(g, x, map) : map(x);
+    return this.#type === "int4" && !hasKernels ? withCompanion(g, x, map) : map(x);
   }
 
   expertSiteGradient(g: Graph, layer: number, expert: number, site: MlpSite, dy: Value): Value {

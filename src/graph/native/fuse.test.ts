@@ -5,8 +5,8 @@ import { fused } from "./fuse.ts";
 
 const [inputs, outputs] = [8, 4];
 
-/** A norm, an int8 map of it, and what else uses the norm, before the map or after it. */
-function normAndMap(g: Graph): { normed: Value; map: () => Value } {
+/** A norm, a map of it, and what else uses the norm, before the map or after it. */
+function normAndMap(g: Graph, op = "Int8Linear"): { normed: Value; map: () => Value } {
   const weight = g.initializer("weight", [inputs], new Float32Array(inputs));
   const values = g.initializer("values", [inputs, outputs], new Int8Array(inputs * outputs));
   const scales = g.initializer("scales", [outputs], new Float32Array(outputs));
@@ -14,7 +14,7 @@ function normAndMap(g: Graph): { normed: Value; map: () => Value } {
   const [normed] = g.add("SimplifiedLayerNormalization", [g.input("x", shape), weight], [{ shape }], {
     epsilon: { float: 1e-5 },
   });
-  const map = () => g.add("Int8Linear", [normed!, values, scales], [{ shape: ["n", outputs] }], {}, FLYWHEEL)[0]!;
+  const map = () => g.add(op, [normed!, values, scales], [{ shape: ["n", outputs] }], {}, FLYWHEEL)[0]!;
   return { normed: normed!, map };
 }
 
@@ -22,11 +22,11 @@ function normAndMap(g: Graph): { normed: Value; map: () => Value } {
 const nodesOf = (graph: Graph) => fused(graph).nodes.filter(({ op }) => op !== "Identity");
 const opsOf = (graph: Graph) => nodesOf(graph).map(({ op }) => op);
 
-describe("an int8 map takes in the norm before it", () => {
-  it("and drops its result, if nothing else needs it", () => {
+describe("a map with rounded weights takes in the norm before it", () => {
+  it.each(["Int8Linear", "Int4Linear"])("and drops its result, if nothing else needs it: %s", (op) => {
     const g = new Graph();
-    g.output("y", normAndMap(g).map());
-    expect(nodesOf(g)).toMatchObject([{ op: "Int8Linear", outputs: [{}], attributes: { input: 1 } }]);
+    g.output("y", normAndMap(g, op).map());
+    expect(nodesOf(g)).toMatchObject([{ op, outputs: [{}], attributes: { input: 1 } }]);
   });
 
   it("and gives its result to nodes after it", () => {
@@ -62,7 +62,7 @@ describe("an int8 map takes in the norm before it", () => {
   });
 });
 
-describe("an int8 map takes in its adapters", () => {
+describe("a map with rounded weights takes in its adapters", () => {
   const adapted = (g: Graph, y: Value, x: Value) => {
     const operands = [y, x, g.input("factors", ["f"]), null, g.input("begins", ["n"], "int64"), ops.ints(g, [outputs])];
     return g.add("LoraAdd", operands, [{ shape: y.shape }], { header: 16, place: 3, first_flag: 2 }, FLYWHEEL)[0]!;

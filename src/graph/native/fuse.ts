@@ -1,18 +1,18 @@
-// Rewrites a graph for the native module: operations that it has too become its own, and those around an int8 map or its
-// adapters become part of them, so that a row passes through them while it is in the processor's cache. A fused map gives
+// Rewrites a graph for the native module: operations that it has too become its own, and those around a map with
+// rounded weights or its adapters become part of them, so that a row passes through them while it is in the processor's cache. A fused map gives
 // the same bits as its parts, so it does not matter that parts stay apart where something else needs their result.
 
 import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph.ts";
 
-/** What an int8 map does to its input first: Int8Input in native/kernels.h. */
+/** What a map does to its input first: LinearInput in native/kernels.h. */
 const INPUT = { plain: 0, rmsNorm: 1, gatedSilu: 2, gatedGelu: 3 };
 
-/** Places of an Int8Linear's inputs. The first of them are those of linear.ts. */
+/** Places of a map's inputs. The first of them are those of linear.ts. */
 const NORM_WEIGHT = 4;
 const ADAPTERS = 6;
 
 /** Operations that can add a value of the same shape to their result, and the place of that input. */
-const RESIDUAL: Readonly<Record<string, number>> = { Int8Linear: 5, LoraAdd: 3 };
+const RESIDUAL: Readonly<Record<string, number>> = { Int8Linear: 5, Int4Linear: 5, LoraAdd: 3 };
 
 /** A new graph with the same inputs, outputs and initializers. */
 export function fused(graph: Graph): Graph {
@@ -81,7 +81,7 @@ class Rewriter {
 
   /** The node with those before it that it takes in. */
   #folded(node: Node): Node {
-    if (isInt8(node)) return this.#withInput(node);
+    if (isRoundedMap(node)) return this.#withInput(node);
     if (node.op === "LoraAdd") return this.#withMap(node);
     if (node.op === "PagedAttention") return this.#withoutReshape(node);
     if (node.op === "Add" && node.domain === "") return this.#withResidual(node);
@@ -107,11 +107,11 @@ class Rewriter {
     return { ...map, inputs: map.inputs.with(0, maker.inputs[0]!), outputs, attributes };
   }
 
-  /** The int8 map that adds its adapters itself, if they work on the rows that it multiplies. */
+  /** The map that adds its adapters itself, if they work on the rows that it multiplies. */
   #withMap(adapters: Node): Node {
     const [y, x, factors, residual, begins, parts] = adapters.inputs;
     const map = this.#partOf(y!);
-    if (map === null || !isInt8(map) || map.inputs[RESIDUAL.Int8Linear!] || residual) return adapters;
+    if (map === null || !isRoundedMap(map) || map.inputs[RESIDUAL[map.op]!] || residual) return adapters;
     const [, kept] = map.outputs;
     if (x !== (kept ?? map.inputs[0]) || (kept === undefined && map.attributes.input)) return adapters;
     // The map moves to the place of its adapters, which may be too late for others that need these rows.
@@ -165,8 +165,9 @@ class Rewriter {
   }
 }
 
-function isInt8({ op, domain }: Node): boolean {
-  return op === "Int8Linear" && domain === FLYWHEEL;
+/** Whether it is a map with rounded weights, which the module holds. */
+export function isRoundedMap({ op, domain }: Node): boolean {
+  return domain === FLYWHEEL && (op === "Int8Linear" || op === "Int4Linear");
 }
 
 function own(

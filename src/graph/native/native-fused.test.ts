@@ -129,7 +129,7 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
         },
       );
     }
-    nativeModule!.releaseInt8(weights);
+    nativeModule!.releaseWeights(weights);
   });
 
   it("gives the rows that it multiplied", async () => {
@@ -150,7 +150,7 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
         return g.add("Int8Linear", from, [{ shape }, { shape: ["n", inputs] }], { weights }, FLYWHEEL)[1]!;
       }, of),
     ).rejects.toThrow("plain rows");
-    nativeModule!.releaseInt8(weights);
+    nativeModule!.releaseWeights(weights);
   });
 
   it("refuses inputs of other sizes", async () => {
@@ -166,6 +166,6 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
     await expect(run(1, (g) => [g.initializer("weight", [3], noise(3))])).rejects.toThrow("another length");
     await expect(run(2, () => [])).rejects.toThrow("last dimension");
     await expect(run(0, (g) => [null, g.initializer("added", [outputs], noise(outputs))])).rejects.toThrow("residual");
-    nativeModule!.releaseInt8(weights);
+    nativeModule!.releaseWeights(weights);
   });
 });

@@ -1,7 +1,9 @@
-// Int8Linear, an operation of the native module, in graphs.
+// Int8Linear and Int4Linear, operations of the native module, in graphs.
 
 import { describe, expect, it } from "vitest";
 import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { matrixOf } from "../../model/linear/matrix-rows.ts";
+import { quantizeInt4, widenInt4 } from "../../model/linear/quantize.ts";
 import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import { emitOnnx } from "../onnx.ts";
 import type { Tensor } from "../onnx-runtime.ts";
@@ -76,8 +78,8 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
       });
     await expect(run(inputs - 1, 2)).rejects.toThrow("last dimension");
     expect((await run(inputs, 0)).dims).toEqual([0, outputs]);
-    nativeModule!.releaseInt8(weights);
-    expect(() => nativeModule!.releaseInt8(weights)).toThrow("no weights");
+    nativeModule!.releaseWeights(weights);
+    expect(() => nativeModule!.releaseWeights(weights)).toThrow("no weights");
     expect(() => nativeModule!.packInt8(values, scales, bias, inputs, outputs + 1)).toThrow("length");
     expect(() => nativeModule!.packInt8(values, scales, bias, 0, 0)).toThrow("out of range");
   });
@@ -85,9 +87,57 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
   it("keeps weights while a session uses them", async () => {
     const weights = nativeModule!.packInt8(values, scales, null, inputs, outputs);
     const session = await sessionOf((g) => ({ y: linear(g, g.input("x", ["n", inputs]), weights) }));
-    nativeModule!.releaseInt8(weights);
+    nativeModule!.releaseWeights(weights);
     const { y } = await session.run({ x: floats(noise(inputs), [1, inputs]) }, { y: null });
     expect(asNumbers(y).some((value) => value !== 0)).toBe(true);
     await session.release();
+  });
+});
+
+describe.skipIf(nativeModule === null)("Int4Linear", () => {
+  const [inputs, outputs] = [96, 40];
+  const { values, scales } = quantizeInt4(matrixOf(noise(inputs * outputs), outputs, inputs));
+  const bias = noise(outputs, 4);
+
+  it("multiplies with the weights that training passes gradients through, with any number of threads", async () => {
+    const exact = widenInt4({ values, scales });
+    const x = noise(20 * inputs, 5);
+    const found: number[][] = [];
+    for (const threads of [1, 2, 3]) {
+      const weights = nativeModule!.packInt4(values, scales, bias, inputs, outputs);
+      const model = emitOnnx(
+        graphOf((g) => {
+          const from = [g.input("x", ["n", inputs])];
+          return { y: g.add("Int4Linear", from, [{ shape: ["n", outputs] }], { weights }, FLYWHEEL)[0]! };
+        }),
+      );
+      const session = await NativeSession.create(model, { threads, packed: [weights] });
+      const { y } = await session.run({ x: floats(x, [20, inputs]) }, { y: null });
+      found.push(asNumbers(y));
+      await session.release();
+    }
+    for (const y of found) {
+      expect(y).toEqual(found[0]);
+      for (const [at, value] of y.entries()) {
+        const [row, column] = [Math.floor(at / outputs), at % outputs];
+        let [sum, bound] = [bias[column]!, 1e-5];
+        for (let i = 0; i < inputs; i++) {
+          const weight = exact[column * inputs + i]!;
+          sum += x[row * inputs + i]! * weight;
+          // Half a unit of the activations, the largest of which is 1.
+          bound += Math.abs(weight) / 254;
+        }
+        expect(Math.abs(value - sum)).toBeLessThan(bound);
+      }
+    }
+  });
+
+  it("refuses weights that do not fit their sizes", () => {
+    const pack = nativeModule!.packInt4;
+    expect(() => pack(values, scales, null, inputs - 1, outputs)).toThrow("multiple of 32");
+    expect(() => pack(values, scales, null, inputs, outputs + 1)).toThrow("length");
+    expect(() => pack(values, scales.subarray(1), null, inputs, outputs)).toThrow("length");
+    expect(() => pack(values, scales, bias.subarray(1), inputs, outputs)).toThrow("length");
+    expect(() => pack(values, scales, bias, 0, 0)).toThrow("out of range");
   });
 });

@@ -150,7 +150,7 @@ describe.skipIf(nativeModule === null)("adapters", () => {
     });
     await expect(without.run({ x: feeds.x! }, { y: null })).rejects.toThrow(/come together/);
     await without.release();
-    nativeModule!.releaseInt8(weights);
+    nativeModule!.releaseWeights(weights);
   });
 
   it("offers the two halves, with the same bits", async () => {

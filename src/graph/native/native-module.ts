@@ -45,7 +45,15 @@ export interface NativeModule {
    * [outputs]. They live until they are released and the last session with such a node is, or their thread ends.
    */
   packInt8(values: Int8Array, scales: Float32Array, bias: Float32Array | null, inputs: number, outputs: number): number;
-  releaseInt8(weights: number): void;
+  /** The same for Int4Linear nodes. values: [outputs][inputs / 2], as Int4Weights has them; scales: [outputs][inputs / 32]. */
+  packInt4(
+    values: Uint8Array,
+    scales: Float32Array,
+    bias: Float32Array | null,
+    inputs: number,
+    outputs: number,
+  ): number;
+  releaseWeights(weights: number): void;
 }
 
 export const MAX_RANK = 8;

@@ -128,7 +128,7 @@ describe.skipIf(nativeModule === null)("native sessions", () => {
     await expect(NativeSession.create(model, { threads: 1, config: { "": "" } })).rejects.toThrow();
     const weights = nativeModule!.packInt8(Int8Array.of(1), Float32Array.of(1), null, 1, 1);
     await expect(NativeSession.create(model, { threads: 0, packed: [weights] })).rejects.toThrow();
-    expect(() => nativeModule!.releaseInt8(weights)).toThrow("no weights");
+    expect(() => nativeModule!.releaseWeights(weights)).toThrow("no weights");
   });
 
   it("do not grow over many runs", async () => {

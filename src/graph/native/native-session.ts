@@ -83,7 +83,7 @@ export class NativeSession {
       );
       return new NativeSession(nativeModule, handle, packed);
     } catch (error) {
-      for (const weights of packed) nativeModule.releaseInt8(weights);
+      for (const weights of packed) nativeModule.releaseWeights(weights);
       throw error;
     }
   }
@@ -127,7 +127,7 @@ export class NativeSession {
   /** Frees the runtime's memory. */
   async release(): Promise<void> {
     this.#module.release(this.#handle);
-    for (const weights of this.#packed) this.#module.releaseInt8(weights);
+    for (const weights of this.#packed) this.#module.releaseWeights(weights);
     this.#packed = [];
   }
 

@@ -1,10 +1,11 @@
 // A linear map of the model as graph nodes, in the weight type that the operator chose.
 //  float32  the runtime's packed matrix product.
 //  int8     weights: one byte each, one scale per output. Activations: two digits of one byte with one scale per row, so
-//           a row's result does not depend on other rows. The products are exact integers. The native module does all of
-//           it in one operation (native/int8/linear.c). In operations of the runtime, the two digits of a row go through
-//           one product as two rows, so each weight is read once; a second product weighs and adds them.
-//  int4     weights: 32 inputs share a scale. The kernel rounds activations per 32 inputs of the same row.
+//           a row's result does not depend on other rows. The products are exact integers. In operations of the runtime,
+//           the two digits of a row go through one product as two rows, so each weight is read once; a second product
+//           weighs and adds them.
+//  int4     weights: 32 inputs share a scale. Activations are rounded per 32 inputs of the same row.
+// The native module does all of an int8 or int4 map in one operation (native/linear/linear.c).
 
 import { FLYWHEEL, type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
 import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../../graph/ops.ts";
@@ -27,18 +28,36 @@ export interface LinearWeights {
 export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
   const { name, bias, digits } = weights;
   const addend = bias === null ? null : g.initializer(`${name}.bias`, [bias.length], bias);
-  if (usableType(type, weights.weight.inputs) === "int8" && digits === "native") {
-    return nativeInt8(g, x, weights, addend);
-  }
+  if (digits === "native" && type !== "float32") return nativeMap(g, x, weights, type, addend);
   const product = productOf(g, x, weights, type);
   return addend === null ? product : add(g, product, addend);
 }
 
-function nativeInt8(g: Graph, x: Value, { name, weight }: LinearWeights, bias: Value | null): Value {
+/** Rounding, product and bias as one operation of the native module. */
+function nativeMap(g: Graph, x: Value, weights: LinearWeights, type: WeightType, bias: Value | null): Value {
+  const isInt4 = usableType(type, weights.weight.inputs) === "int4";
+  const rounded = isInt4 ? int4Weights(g, weights) : int8Weights(g, weights);
+  const operands = [x, ...rounded, bias];
+  const output = { shape: x.shape.with(-1, weights.weight.out) };
+  return g.add(isInt4 ? "Int4Linear" : "Int8Linear", operands, [output], {}, FLYWHEEL)[0]!;
+}
+
+/** Values [in, out] and scales [out]. */
+function int8Weights(g: Graph, { name, weight }: LinearWeights): [Value, Value] {
   const { out, inputs } = weight;
   const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
-  const operands = [x, g.initializer(name, [inputs, out], values), g.initializer(`${name}.scale`, [out], scales), bias];
-  return g.add("Int8Linear", operands, [{ shape: x.shape.with(-1, out) }], {}, FLYWHEEL)[0]!;
+  return [g.initializer(name, [inputs, out], values), g.initializer(`${name}.scale`, [out], scales)];
+}
+
+/** Values [out, in / 32, 16] and scales [out * in / 32]. */
+function int4Weights(g: Graph, { name, weight }: LinearWeights): [Value, Value] {
+  const { out, inputs } = weight;
+  const { values, scales } = quantizeInt4(weight, g.memory.take(Uint8Array, (out * inputs) / 2));
+  const blocks = inputs / INT4_BLOCK;
+  return [
+    g.initializer(name, [out, blocks, INT4_BLOCK / 2], values),
+    g.initializer(`${name}.scale`, [out * blocks], scales),
+  ];
 }
 
 /** int4 needs a multiple of 32 inputs. Other maps stay int8. */
@@ -74,28 +93,16 @@ function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType)
       return matmul(g, x, g.initializer(name, [inputs, out], columns));
     }
     case "int4": {
-      const { values, scales } = quantizeInt4(weight, g.memory.take(Uint8Array, (out * inputs) / 2));
-      const blocks = inputs / INT4_BLOCK;
-      const operands = [
-        x,
-        g.initializer(name, [out, blocks, INT4_BLOCK / 2], values),
-        g.initializer(`${name}.scale`, [out * blocks], scales),
-      ];
+      const operands = [x, ...int4Weights(g, weights)];
       const attributes = { K: inputs, N: out, bits: 4, block_size: INT4_BLOCK, accuracy_level: 4 };
       return g.add("MatMulNBits", operands, [{ shape }], attributes, MICROSOFT)[0]!;
     }
     case "int8": {
-      const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
+      const [values, scales] = int8Weights(g, weights);
       const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, inputs]);
       const steps = digits as DigitSteps;
       const rows = inDigits(g, apart, steps);
-      const operands = [
-        rows.values,
-        g.initializer(name, [inputs, out], values),
-        scalar(g, 1),
-        g.initializer(`${name}.scale`, [out], scales),
-        zeroPoint(g, steps),
-      ];
+      const operands = [rows.values, values, scalar(g, 1), scales, zeroPoint(g, steps)];
       const output = { shape: rows.values.shape.with(2, out) };
       const [product] = g.add("MatMulIntegerToFloat", operands, [output], {}, MICROSOFT);
       const weighed = matmul(g, rows.scales, product!);

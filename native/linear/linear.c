@@ -1,55 +1,24 @@
-// The int8 linear map: chooses the product for the processor and the number of rows, and does the tasks that
-// int8/plan.c cuts it into. All sums are exact integers and one thread finishes each output, so no choice changes bits.
+// A linear map: chooses the product for the processor and the number of rows, and does the tasks that
+// linear/plan.c cuts it into. One thread finishes each output, so no cut changes bits.
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "rows/elementwise.h"
-#include "int8/plan.h"
+#include "linear/plan.h"
 #include "threads/pieces.h"
 
 enum { FETCHED_BYTES = 64 << 10 };  // of a thread's weights, before it multiplies
 
-static const Int8Path *const known_paths[] = {
-#if defined(VECTORS_AVX512)
-    &int8_amx, &int8_vnni,
-#endif
-#if defined(VECTORS_NEON)
-    &int8_neon,
-#else
-    &int8_words,
-#endif
-    NULL,
-};
-
-const Int8Path *const *int8_paths(void) {
-  static const Int8Path *usable[sizeof known_paths / sizeof *known_paths];
-  static atomic_int state;  // 0 = unknown, 1 = being found, 2 = known
-  int unknown = 0;
-  if (atomic_load_explicit(&state, memory_order_acquire) == 2) return usable;
-  if (atomic_compare_exchange_strong(&state, &unknown, 1)) {
-    size_t count = 0;
-    for (size_t i = 0; known_paths[i] != NULL; i++)
-      if (known_paths[i]->runs_here()) usable[count++] = known_paths[i];
-    atomic_store_explicit(&state, 2, memory_order_release);
-  } else {
-    while (atomic_load_explicit(&state, memory_order_acquire) != 2) continue;
-  }
-  return usable;
-}
-
-const char *int8_path_name(void) { return int8_paths()[0]->name; }
-
-static const Int8Path *path_for(size_t rows) {
-  const Int8Path *const *path = int8_paths();
+static const LinearPath *path_for(const LinearWeights *weights, size_t rows) {
+  const LinearPath *const *path = linear_paths(weights->type);
   while (rows < (*path)->least_rows) path++;
   return *path;
 }
 
 typedef struct {
-  const Int8Path *path;
-  const Int8Weights *weights;
-  const Int8Prologue *prologue;
+  const LinearPath *path;
+  const LinearWeights *weights;
+  const LinearPrologue *prologue;
   const float *x;
   Result result;
   Digits digits;
@@ -63,7 +32,7 @@ typedef struct {
 
 // The row that is multiplied. `room`: for a row that is not kept.
 static const float *prepare_row(const Job *job, size_t row, float *room) {
-  const Int8Prologue *prologue = job->prologue;
+  const LinearPrologue *prologue = job->prologue;
   size_t n = job->weights->inputs;
   float *to = job->kept != NULL ? job->kept + row * n : room;
   const float *x = job->x + row * n;
@@ -93,9 +62,9 @@ static void make_digits(const Job *job, size_t first, size_t end, float *room) {
 }
 
 // Asks for the first weights of a part. They come while other threads still make digits.
-static void fetch_weights(const Int8Weights *weights, const Part *part) {
-  size_t block_bytes = weights->chunks * TILE, bytes = (part->end_block - part->first_block) * block_bytes;
-  const int8_t *first = weights->tiles + part->first_block * block_bytes;
+static void fetch_weights(const LinearWeights *weights, const Part *part) {
+  size_t length = block_bytes(weights), bytes = (part->end_block - part->first_block) * length;
+  const uint8_t *first = weights->tiles + part->first_block * length;
   for (size_t i = 0; i < at_most(bytes, FETCHED_BYTES); i += 64) __builtin_prefetch(first + i, 0, 2);
 }
 
@@ -173,12 +142,13 @@ static bool do_adapted(Job *job, const Adapters *adapters, const Crew *crew) {
   return true;
 }
 
-bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8Prologue *prologue, const float *x,
+bool linear_map_by(const LinearPath *path, const LinearWeights *weights, const LinearPrologue *prologue, const float *x,
                     size_t rows, const Adapters *adapters, Result result, const Crew *crew) {
   if (rows == 0 || weights->outputs == 0) return true;
   Job job = {.path = path, .weights = weights, .prologue = prologue, .x = x, .result = result};
-  job.digits = (Digits){.rows = rows, .height = divide_up(rows, divide_up(rows, path->height))};
-  job.plan = int8_plan(path, weights, prologue->kind, &job.digits, crew);
+  job.digits = (Digits){.rows = rows, .height = divide_up(rows, divide_up(rows, path->height)),
+                        .chunk_bytes = path->chunk_bytes};
+  job.plan = linear_plan(path, weights, prologue->kind, &job.digits, crew);
   void *memory = scratch(&job, adapters != NULL);
   if (memory == NULL) return false;
   bool done = true;
@@ -188,7 +158,17 @@ bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8
   return done;
 }
 
-bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
+bool linear_map(const LinearWeights *weights, const LinearPrologue *prologue, const float *x, size_t rows,
                  const Adapters *adapters, const float *residual, float *y, const Crew *crew) {
-  return int8_linear_by(path_for(rows), weights, prologue, x, rows, adapters, (Result){residual, y}, crew);
+  return linear_map_by(path_for(weights, rows), weights, prologue, x, rows, adapters, (Result){residual, y}, crew);
 }
+
+void linear_weights_free(LinearWeights *weights) {
+  if (weights == NULL) return;
+  linear_memory_give(weights->slab);
+  free(weights);
+}
+
+size_t linear_weights_inputs(const LinearWeights *weights) { return weights->inputs; }
+
+size_t linear_weights_outputs(const LinearWeights *weights) { return weights->outputs; }

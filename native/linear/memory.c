@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "int8/parts.h"
+#include "linear/parts.h"
 
 #define PAGE ((size_t)2 << 20)
 #define SLAB ((size_t)32 << 20)
@@ -50,7 +50,7 @@ static Slab *slab_for(size_t bytes) {
   return open_slab;
 }
 
-void *int8_memory_take(size_t bytes, Slab **owner) {
+void *linear_memory_take(size_t bytes, Slab **owner) {
   bytes = (bytes + 63) / 64 * 64;
   while (atomic_flag_test_and_set(&busy)) continue;
   Slab *slab = slab_for(bytes);
@@ -65,7 +65,7 @@ void *int8_memory_take(size_t bytes, Slab **owner) {
   return memory;
 }
 
-void int8_memory_give(Slab *slab) {
+void linear_memory_give(Slab *slab) {
   while (atomic_flag_test_and_set(&busy)) continue;
   if (--slab->maps == 0) {
     if (slab == open_slab) open_slab = NULL;

@@ -1,8 +1,8 @@
-// How an int8 linear map is cut into tasks.
-#ifndef FLYWHEEL_INT8_PLAN_H
-#define FLYWHEEL_INT8_PLAN_H
+// How a linear map is cut into tasks.
+#ifndef FLYWHEEL_LINEAR_PLAN_H
+#define FLYWHEEL_LINEAR_PLAN_H
 
-#include "int8/parts.h"
+#include "linear/parts.h"
 #include "sizes.h"
 
 // row_tasks x block_tasks tasks, none of them empty.
@@ -13,7 +13,7 @@ typedef struct {
   bool shared;                     // by threads; otherwise one does all
 } Plan;
 
-Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits,
+Plan linear_plan(const LinearPath *path, const LinearWeights *weights, LinearInput input, const Digits *digits,
                const Crew *crew);
 
 #endif

@@ -1,6 +1,6 @@
-// Cuts an int8 linear map into tasks for threads, by rough costs in microseconds of one thread.
+// Cuts a linear map into tasks for threads, by rough costs in microseconds of one thread.
 
-#include "int8/plan.h"
+#include "linear/plan.h"
 
 enum {
   STREAM_BYTES_PER_US = 20000,  // weights and digits that come from memory or from another processor's cache
@@ -10,7 +10,7 @@ enum {
 };
 
 // Numbers that a thread turns into digits in a microsecond.
-static float digits_per_us(Int8Input input) {
+static float digits_per_us(LinearInput input) {
   return input == INPUT_PLAIN ? 3000 : input == INPUT_RMS_NORM ? 2000 : 1000;
 }
 
@@ -40,9 +40,9 @@ static void cut(Plan *plan, const Costs *costs, size_t least, size_t wanted, siz
   }
 }
 
-Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits,
+Plan linear_plan(const LinearPath *path, const LinearWeights *weights, LinearInput input, const Digits *digits,
                const Crew *crew) {
-  size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * weights->chunks * TILE;
+  size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * block_bytes(weights);
   Plan plan = {
       .row_blocks = divide_up(digits->rows, digits->height),
       .block_units = divide_up(weights->blocks, path->width),
@@ -50,7 +50,7 @@ Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input
   };
   float row_us = (float)weights->inputs / digits_per_us(input);
   Costs costs = {
-      .product = (float)(digits->height * unit_bytes) / path->macs_per_us,
+      .product = (float)(digits->height * path->width * BLOCK_OUTPUTS * weights->inputs) / path->macs_per_us,
       .rows = (float)row_bytes / STREAM_BYTES_PER_US,
       .weights = (float)unit_bytes / STREAM_BYTES_PER_US,
   };
