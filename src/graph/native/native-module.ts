@@ -54,6 +54,8 @@ export interface NativeModule {
     outputs: number,
   ): number;
   releaseWeights(weights: number): void;
+  /** Asks the system for large pages, on which long memory is read faster. Call it before the memory is written. */
+  useHugePages(memory: TypedData): void;
 }
 
 export const MAX_RANK = 8;

@@ -189,3 +189,13 @@ it("is compiled from the sources beside it, for every kind of processor", async 
     expect(readFileSync(file).includes(sourcesHash()), kind).toBe(true);
   }
 });
+
+it.skipIf(nativeModule === null)("asks for large pages, for memory of any length", () => {
+  const long = new Float32Array(4 << 20);
+  nativeModule!.useHugePages(long);
+  for (let i = 0; i < long.length; i += 1024) long[i] = i;
+  expect(long[1 << 20]).toBe(1 << 20);
+  nativeModule!.useHugePages(new Uint16Array(3));
+  nativeModule!.useHugePages(new Uint16Array(0));
+  expect(() => nativeModule!.useHugePages([1] as unknown as Float32Array)).toThrow("typed array");
+});

@@ -1,7 +1,7 @@
 // Keys and values for attention in the native module (kernel-attention.ts), which reads and writes them in place. It never
 // reads a position that a sequence has not stored, so what earlier sequences left need not be cleared.
 
-import { type Feeds, floats, halves, int64s } from "../../graph/session.ts";
+import { type Feeds, floats, halves, int64s, useHugePages } from "../../graph/session.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import type { KeyValues, Piece, RunParts } from "../key-values.ts";
 import type { Chunk } from "../runner.ts";
@@ -23,6 +23,7 @@ export class KernelKeyValues implements KeyValues {
     this.#blockElements = blockElements(config, positionsPerBlock);
     const Memory = type === "float16" ? Uint16Array : Float32Array;
     this.#memories = config.layers.map(() => new Memory(numBlocks * this.#blockElements));
+    for (const memory of this.#memories) useHugePages(memory);
     const shape = [numBlocks, this.#blockElements];
     const tensor = (data: Float32Array | Uint16Array) =>
       data instanceof Uint16Array ? halves(data, shape) : floats(data, shape);
