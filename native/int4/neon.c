@@ -8,6 +8,7 @@
 #include <arm_neon.h>
 
 #include "int4/int4.h"
+#include "linear/places.h"
 #include "processor.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -59,33 +60,30 @@ INLINE void finish(float32x4_t y, Result to, size_t count) {
   for (size_t i = 0; i < count; i++) to.y[i] = to.residual != NULL ? some[i] + to.residual[i] : some[i];
 }
 
-INLINE void multiply(const LinearWeights *weights, size_t block, size_t first, const uint8_t *digits, size_t height,
-                     Result result, const int rows, const int quarters) {
+// `quarters` times four outputs of a place of one output block, from quarter `first` on.
+INLINE void multiply(const Place *place, size_t first, const int rows, const int quarters) {
+  const LinearWeights *weights = place->weights;
   float32x4_t totals[MAX_ROWS][QUARTERS];
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < quarters; v++) totals[r][v] = vdupq_n_f32(0);
-  const Int4Tile *tile = (const Int4Tile *)(weights->tiles + block * block_bytes(weights));
+  const Int4Tile *tile = (const Int4Tile *)(weights->tiles + place->block * block_bytes(weights));
   for (size_t chunk = 0; chunk < weights->chunks; chunk++) {
-    const Int4Digits of = int4_digits(digits, chunk, height);
+    const Int4Digits of = int4_digits(place->digits, chunk, place->height);
     add_tile(tile + chunk, &of, totals, first, rows, quarters);
   }
   UNROLL for (int v = 0; v < quarters; v++) {
-    const size_t output = block * BLOCK_OUTPUTS + 4 * (first + v);
+    const size_t output = place->block * BLOCK_OUTPUTS + 4 * (first + v);
     const size_t count = output < weights->outputs ? weights->outputs - output : 0;
     const float32x4_t bias = vld1q_f32(weights->bias + output);
     UNROLL for (int r = 0; r < rows; r++)
-      finish(vaddq_f32(totals[r][v], bias), moved(result, r * weights->outputs + output), count);
+      finish(vaddq_f32(totals[r][v], bias), moved(place->result, r * weights->outputs + output), count);
   }
 }
 
-typedef void Multiply(const LinearWeights *weights, size_t block, size_t first, const uint8_t *digits, size_t height,
-                      Result result);
+typedef void Multiply(const Place *place, size_t first);
 
-#define MULTIPLY(rows, quarters)                                                                                   \
-  static void multiply_##rows(const LinearWeights *weights, size_t block, size_t first, const uint8_t *digits,     \
-                              size_t height, Result result) {                                                      \
-    multiply(weights, block, first, digits, height, result, rows, quarters);                                      \
-  }
+#define MULTIPLY(rows, quarters) \
+  static void multiply_##rows(const Place *place, size_t first) { multiply(place, first, rows, quarters); }
 MULTIPLY(1, QUARTERS) MULTIPLY(2, QUARTERS)
 MULTIPLY(3, 1) MULTIPLY(4, 1) MULTIPLY(5, 1) MULTIPLY(6, 1) MULTIPLY(7, 1) MULTIPLY(8, 1)
 
@@ -93,16 +91,13 @@ MULTIPLY(3, 1) MULTIPLY(4, 1) MULTIPLY(5, 1) MULTIPLY(6, 1) MULTIPLY(7, 1) MULTI
 static Multiply *const multiplies[MAX_ROWS] = {multiply_1, multiply_2, multiply_3, multiply_4,
                                                multiply_5, multiply_6, multiply_7, multiply_8};
 
+static void multiply_place(const Place *place) {
+  const size_t quarters = place->rows <= 2 ? QUARTERS : 1;
+  for (size_t first = 0; first < QUARTERS; first += quarters) multiplies[place->rows - 1](place, first);
+}
+
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
-  for (size_t block = part.first_block; block < part.end_block; block++) {
-    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      const size_t count = rows_of_block(digits, rows), quarters = count <= 2 ? QUARTERS : 1;
-      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
-      const Result to = moved(result, rows * digits->height * weights->outputs);
-      for (size_t first = 0; first < QUARTERS; first += quarters)
-        multiplies[count - 1](weights, block, first, bytes, digits->height, to);
-    }
-  }
+  each_place(weights, digits, part, result, 1, multiply_place);
 }
 
 const LinearPath int4_neon = {.name = "neon",

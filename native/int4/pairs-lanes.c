@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "int4/int4.h"
+#include "linear/places.h"
 #include "processor.h"
 #include "vectors/vectors.h"
 
@@ -56,18 +57,17 @@ INLINE void add_digits(Bytes sums[MAX_ROWS], Bytes w, const int8_t *digits, cons
   }
 }
 
-// `rows` rows of a row block with one strip of LANES outputs of an output block. `ahead`: bytes from weights to those that
-// this thread reads later, to fetch them into the cache.
-INLINE void multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
-                     Result result, size_t ahead, const int rows) {
-  const Int4Tile *tile = (const Int4Tile *)(weights->tiles + block * block_bytes(weights));
+// One strip, LANES outputs, of a place of one output block.
+INLINE void multiply(const Place *place, size_t strip, const int rows) {
+  const LinearWeights *weights = place->weights;
+  const Int4Tile *tile = (const Int4Tile *)(weights->tiles + place->block * block_bytes(weights));
   Lanes totals[MAX_ROWS];
   UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_all(0);
   for (size_t chunk = 0; chunk < weights->chunks; chunk++, tile++) {
-    const Int4Digits of = int4_digits(digits, chunk, height);
+    const Int4Digits of = int4_digits(place->digits, chunk, place->height);
     Bytes sums[MAX_ROWS];
     UNROLLED for (int r = 0; r < rows; r++) sums[r] = bytes_repeat(0);
-    for (size_t i = 0; i < INT4_TILE; i += 64) _mm_prefetch((const char *)tile + i + ahead, _MM_HINT_T1);
+    for (size_t i = 0; i < INT4_TILE; i += 64) _mm_prefetch((const char *)tile + i + place->ahead, _MM_HINT_T1);
     UNROLLED for (int l = 0; l < INT4_LINES; l++) {
       const Bytes w = bytes_load(tile->weights[l][strip * LANES]);
       add_digits(sums, bytes_low(w), of.digits + 8 * l, rows);
@@ -79,10 +79,10 @@ INLINE void multiply(const LinearWeights *weights, size_t block, size_t strip, c
       totals[r] = lanes_plus(totals[r], pairs_sum(sums[r], of.starts[r]), scale);
     }
   }
-  const size_t output = block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
+  const size_t output = place->block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
   const Lanes bias = lanes_load(weights->bias + output);
   UNROLLED for (int r = 0; r < rows; r++) {
-    const Result to = moved(result, r * weights->outputs + output);
+    const Result to = moved(place->result, r * weights->outputs + output);
     Lanes y = lanes_add(totals[r], bias);
     if (to.residual != NULL)
       y = lanes_add(y, left < LANES ? lanes_load_some(to.residual, left) : lanes_load(to.residual));
@@ -90,14 +90,10 @@ INLINE void multiply(const LinearWeights *weights, size_t block, size_t strip, c
   }
 }
 
-typedef void Multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
-                      Result result, size_t ahead);
+typedef void Multiply(const Place *place, size_t strip);
 
-#define MULTIPLY(rows)                                                                                       \
-  static void multiply_##rows(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, \
-                              size_t height, Result result, size_t ahead) {                                   \
-    multiply(weights, block, strip, digits, height, result, ahead, rows);                                    \
-  }
+#define MULTIPLY(rows) \
+  static void multiply_##rows(const Place *place, size_t strip) { multiply(place, strip, rows); }
 MULTIPLY(1) MULTIPLY(2) MULTIPLY(3) MULTIPLY(4)
 #if defined(VECTORS_AVX512)
 MULTIPLY(5) MULTIPLY(6) MULTIPLY(7) MULTIPLY(8)
@@ -111,17 +107,13 @@ static Multiply *const multiplies[MAX_ROWS] = {
 #endif
 };
 
+static void multiply_place(const Place *place) {
+  for (size_t strip = 0; strip < STRIPS && place->block * BLOCK_OUTPUTS + strip * LANES < place->weights->outputs; strip++)
+    multiplies[place->rows - 1](place, strip);
+}
+
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
-  for (size_t block = part.first_block; block < part.end_block; block++) {
-    const size_t next = block + 1 < part.end_block ? bytes_ahead(block_bytes(weights)) : 0;
-    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      const size_t first = rows * digits->height, ahead = rows == part.first_rows ? next : 0;
-      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
-      for (size_t strip = 0; strip < STRIPS && block * BLOCK_OUTPUTS + strip * LANES < weights->outputs; strip++)
-        multiplies[rows_of_block(digits, rows) - 1](weights, block, strip, bytes, digits->height,
-                                                    moved(result, first * weights->outputs), ahead);
-    }
-  }
+  each_place(weights, digits, part, result, 1, multiply_place);
 }
 
 const LinearPath int4_pairs = {.name = "pairs",

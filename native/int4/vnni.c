@@ -4,8 +4,8 @@
 #include <immintrin.h>
 
 #include "int4/int4.h"
+#include "linear/places.h"
 #include "processor.h"
-#include "sizes.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 12")
@@ -37,18 +37,16 @@ INLINE void add_tile(const Int4Tile *tile, const Int4Digits *of, __m512 totals[]
   }
 }
 
-// `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from weights to those that this
-// thread reads later, to fetch them into the cache.
-INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height, Result result,
-                     size_t ahead, const int rows, const int width) {
+INLINE void multiply(const Place *place, const int rows, const int width) {
+  const LinearWeights *weights = place->weights;
   __m512 totals[MAX_ROWS][MAX_WIDTH];
   UNROLL for (int r = 0; r < rows; r++) {
     UNROLL for (int v = 0; v < width; v++) totals[r][v] = _mm512_setzero_ps();
   }
-  const size_t length = block_bytes(weights);
-  const uint8_t *first = weights->tiles + block * length;
+  const size_t length = block_bytes(weights), ahead = place->ahead;
+  const uint8_t *first = weights->tiles + place->block * length;
   for (size_t chunk = 0; chunk < weights->chunks; chunk++, first += INT4_TILE) {
-    const Int4Digits of = int4_digits(digits, chunk, height);
+    const Int4Digits of = int4_digits(place->digits, chunk, place->height);
     UNROLL for (int v = 0; v < width; v++) {
       const uint8_t *tile = first + v * length;
       UNROLL for (int i = 0; i < INT4_TILE; i += 64) _mm_prefetch((const char *)tile + i + ahead, _MM_HINT_T1);
@@ -56,26 +54,22 @@ INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *
     }
   }
   UNROLL for (int v = 0; v < width; v++) {
-    const size_t output = (block + v) * BLOCK_OUTPUTS, left = weights->outputs - output;
+    const size_t output = (place->block + v) * BLOCK_OUTPUTS, left = weights->outputs - output;
     const __mmask16 mask = left >= BLOCK_OUTPUTS ? 0xffff : (1u << left) - 1;
     const __m512 bias = _mm512_load_ps(weights->bias + output);
     UNROLL for (int r = 0; r < rows; r++) {
-      const size_t place = r * weights->outputs + output;
+      const Result to = moved(place->result, r * weights->outputs + output);
       __m512 value = _mm512_add_ps(totals[r][v], bias);
-      if (result.residual != NULL) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, result.residual + place));
-      _mm512_mask_storeu_ps(result.y + place, mask, value);
+      if (to.residual != NULL) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, to.residual));
+      _mm512_mask_storeu_ps(to.y, mask, value);
     }
   }
 }
 
-typedef void Multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height, Result result,
-                      size_t ahead);
+typedef void Multiply(const Place *place);
 
-#define MULTIPLY(rows, width)                                                                            \
-  static void multiply_##rows##_##width(const LinearWeights *weights, size_t block, const uint8_t *digits, \
-                                        size_t height, Result result, size_t ahead) {                     \
-    multiply(weights, block, digits, height, result, ahead, rows, width);                                \
-  }
+#define MULTIPLY(rows, width) \
+  static void multiply_##rows##_##width(const Place *place) { multiply(place, rows, width); }
 MULTIPLY(1, 1) MULTIPLY(1, 2) MULTIPLY(1, 3) MULTIPLY(1, 4)
 MULTIPLY(2, 1) MULTIPLY(2, 2) MULTIPLY(2, 3) MULTIPLY(2, 4)
 MULTIPLY(3, 1) MULTIPLY(4, 1) MULTIPLY(5, 1) MULTIPLY(6, 1) MULTIPLY(7, 1)
@@ -89,27 +83,10 @@ static Multiply *const multiplies[MAX_ROWS][MAX_WIDTH] = {
     {multiply_8_1}, {multiply_9_1}, {multiply_10_1}, {multiply_11_1}, {multiply_12_1},
 };
 
-enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
+static void multiply_place(const Place *place) { multiplies[place->rows - 1][place->width - 1](place); }
 
-// Rows outside outputs: a row block's digits stay in the nearest cache, and its outputs lie near each other.
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
-  const size_t length = block_bytes(weights), panel = at_least(MAX_WIDTH, PANEL_BYTES / length);
-  const size_t most = digits->height <= 2 ? MAX_WIDTH : 1;
-  for (size_t from = part.first_block; from < part.end_block; from += panel) {
-    const size_t end = at_most(from + panel, part.end_block);
-    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      const size_t first = rows * digits->height;
-      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
-      Multiply *const *const of_rows = multiplies[rows_of_block(digits, rows) - 1];
-      for (size_t block = from, width; block < end; block += width) {
-        width = at_most(most, end - block);
-        // The first rows fetch for all.
-        const bool fetches = rows == part.first_rows && block + width < part.end_block;
-        of_rows[width - 1](weights, block, bytes, digits->height, moved(result, first * weights->outputs),
-                           fetches ? bytes_ahead(width * length) : 0);
-      }
-    }
-  }
+  each_place(weights, digits, part, result, digits->height <= 2 ? MAX_WIDTH : 1, multiply_place);
 }
 
 const LinearPath int4_vnni = {.name = "vnni",

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "int8/int8.h"
+#include "linear/places.h"
 #include "processor.h"
-#include "sizes.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
@@ -23,18 +23,16 @@ INLINE __m512i four_bytes(const uint8_t *bytes) {
 // sums += bytes * w. The compiler's own form copies every sum twice.
 #define ADD_PRODUCT(sums, bytes, w) __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(bytes), "v"(w))
 
-// `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from weights to those that this
-// thread reads later, to fetch them into the cache.
-INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
-                     Result result, size_t ahead, const int rows, const int width) {
+INLINE void multiply(const Place *place, const int rows, const int width) {
+  const LinearWeights *weights = place->weights;
   __m512i sums[MAX_ROWS][2][MAX_WIDTH];
-  size_t first = block * BLOCK_OUTPUTS, length = weights->chunks * TILE;
+  const size_t first = place->block * BLOCK_OUTPUTS, length = block_bytes(weights), ahead = place->ahead;
   UNROLL for (int v = 0; v < width; v++) {
     __m512i offset = _mm512_load_si512(weights->offsets + first + v * BLOCK_OUTPUTS);
     UNROLL for (int r = 0; r < rows; r++) sums[r][0][v] = sums[r][1][v] = offset;
   }
-  const int8_t *tile = (const int8_t *)weights->tiles + block * length, *end = tile + length;
-  const uint8_t *coarse = digits, *fine = digits + height * CHUNK;
+  const int8_t *tile = (const int8_t *)weights->tiles + place->block * length, *end = tile + length;
+  const uint8_t *coarse = place->digits, *fine = coarse + place->height * CHUNK;
   while (tile < end) {
     // Two steps a turn: counting turns takes room that products need.
     UNROLL_TWICE for (int g = 0; g < CHUNK / 4; g++, tile += 64) {
@@ -51,8 +49,8 @@ INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *
         }
       }
     }
-    coarse += 2 * height * CHUNK;
-    fine += 2 * height * CHUNK;
+    coarse += 2 * place->height * CHUNK;
+    fine += 2 * place->height * CHUNK;
   }
   UNROLL for (int v = 0; v < width; v++) {
     size_t output = first + v * BLOCK_OUTPUTS, left = weights->outputs - output;
@@ -61,24 +59,19 @@ INLINE void multiply(const LinearWeights *weights, size_t block, const uint8_t *
     UNROLL for (int r = 0; r < rows; r++) {
       __m512 high = _mm512_cvtepi32_ps(sums[r][0][v]), low = _mm512_cvtepi32_ps(sums[r][1][v]);
       __m512 value = _mm512_fmadd_ps(low, _mm512_set1_ps(FINE_UNIT), high);
-      __m512 scale = _mm512_mul_ps(scales, _mm512_set1_ps(units[r]));
-      size_t place = r * weights->outputs + output;
+      __m512 scale = _mm512_mul_ps(scales, _mm512_set1_ps(place->units[r]));
+      const Result to = moved(place->result, r * weights->outputs + output);
       value = _mm512_fmadd_ps(value, scale, bias);
-      if (result.residual != NULL)
-        value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, result.residual + place));
-      _mm512_mask_storeu_ps(result.y + place, mask, value);
+      if (to.residual != NULL) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, to.residual));
+      _mm512_mask_storeu_ps(to.y, mask, value);
     }
   }
 }
 
-typedef void Multiply(const LinearWeights *weights, size_t block, const uint8_t *digits, size_t height,
-                      const float *units, Result result, size_t ahead);
+typedef void Multiply(const Place *place);
 
-#define MULTIPLY(rows, width)                                                                            \
-  static void multiply_##rows##_##width(const LinearWeights *weights, size_t block, const uint8_t *digits, \
-                                        size_t height, const float *units, Result result, size_t ahead) { \
-    multiply(weights, block, digits, height, units, result, ahead, rows, width);                         \
-  }
+#define MULTIPLY(rows, width) \
+  static void multiply_##rows##_##width(const Place *place) { multiply(place, rows, width); }
 MULTIPLY(1, 1) MULTIPLY(1, 2) MULTIPLY(1, 3) MULTIPLY(1, 4)
 MULTIPLY(2, 1) MULTIPLY(2, 2) MULTIPLY(2, 3) MULTIPLY(2, 4)
 MULTIPLY(3, 1) MULTIPLY(3, 2) MULTIPLY(3, 3) MULTIPLY(3, 4)
@@ -96,27 +89,10 @@ static Multiply *const multiplies[MAX_ROWS][MAX_WIDTH] = {
     {multiply_6_1, multiply_6_2},
 };
 
-enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
+static void multiply_place(const Place *place) { multiplies[place->rows - 1][place->width - 1](place); }
 
-// Rows outside outputs: a row block's digits stay in the nearest cache, and its outputs lie near each other.
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
-  const size_t length = block_bytes(weights), panel = at_least(MAX_WIDTH, PANEL_BYTES / length);
-  const size_t most = digits->height <= 3 ? MAX_WIDTH : 2;
-  for (size_t from = part.first_block; from < part.end_block; from += panel) {
-    const size_t end = at_most(from + panel, part.end_block);
-    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      const size_t first = rows * digits->height;
-      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
-      Multiply *const *const of_rows = multiplies[rows_of_block(digits, rows) - 1];
-      for (size_t block = from, width; block < end; block += width) {
-        width = at_most(most, end - block);
-        // The first rows fetch for all.
-        const bool fetches = rows == part.first_rows && block + width < part.end_block;
-        of_rows[width - 1](weights, block, bytes, digits->height, digits->units + first,
-                           moved(result, first * weights->outputs), fetches ? bytes_ahead(width * length) : 0);
-      }
-    }
-  }
+  each_place(weights, digits, part, result, digits->height <= 3 ? MAX_WIDTH : 2, multiply_place);
 }
 
 const LinearPath int8_vnni = {.name = "vnni",

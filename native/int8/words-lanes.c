@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "int8/int8.h"
+#include "linear/places.h"
 #include "processor.h"
-#include "sizes.h"
 #include "vectors/vectors.h"
 
 #if defined(VECTORS_AVX512)
@@ -72,43 +72,38 @@ INLINE void add_chunk(Words sums[MAX_ROWS][2], const int8_t *tile, const int16_t
   }
 }
 
-// `rows` rows of a row block with one strip of an output block. `ahead`: bytes from weights to those that this thread reads
-// later, to fetch them into the cache.
-INLINE void multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
-                     const float *units, Result result, size_t ahead, const int rows) {
-  const int8_t *tile = (const int8_t *)weights->tiles + block * weights->chunks * TILE + strip * sizeof(Words);
-  const int16_t *words = (const int16_t *)digits;
+// One strip of a place of one output block.
+INLINE void multiply(const Place *place, size_t strip, const int rows) {
+  const LinearWeights *weights = place->weights;
+  const int8_t *tile = (const int8_t *)weights->tiles + place->block * block_bytes(weights) + strip * sizeof(Words);
+  const int16_t *words = (const int16_t *)place->digits;
   Lanes totals[MAX_ROWS];
   UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_all(0);
   for (size_t chunk = 0; chunk < weights->chunks;) {
     Words sums[MAX_ROWS][2];
     UNROLLED for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = words_zero();
     for (const size_t end = at_most(chunk + GROUP / CHUNK, weights->chunks); chunk < end; chunk++) {
-      add_chunk(sums, tile, words, ahead, rows);
+      add_chunk(sums, tile, words, place->ahead, rows);
       tile += TILE;
-      words += height * CHUNK;
+      words += place->height * CHUNK;
     }
     UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_add(totals[r], joined(sums[r]));
   }
-  const size_t output = block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
+  const size_t output = place->block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
   const Lanes scales = lanes_load(weights->scales + output), bias = lanes_load(weights->bias + output);
   UNROLLED for (int r = 0; r < rows; r++) {
-    const Result to = moved(result, r * weights->outputs + output);
-    Lanes y = lanes_plus(bias, totals[r], lanes_mul(scales, lanes_all(units[r])));
+    const Result to = moved(place->result, r * weights->outputs + output);
+    Lanes y = lanes_plus(bias, totals[r], lanes_mul(scales, lanes_all(place->units[r])));
     if (to.residual != NULL)
       y = lanes_add(y, left < LANES ? lanes_load_some(to.residual, left) : lanes_load(to.residual));
     lanes_store_some(to.y, y, left);
   }
 }
 
-typedef void Multiply(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits, size_t height,
-                      const float *units, Result result, size_t ahead);
+typedef void Multiply(const Place *place, size_t strip);
 
-#define MULTIPLY(rows)                                                                                                 \
-  static void multiply_##rows(const LinearWeights *weights, size_t block, size_t strip, const uint8_t *digits,           \
-                              size_t height, const float *units, Result result, size_t ahead) {                        \
-    multiply(weights, block, strip, digits, height, units, result, ahead, rows);                                       \
-  }
+#define MULTIPLY(rows) \
+  static void multiply_##rows(const Place *place, size_t strip) { multiply(place, strip, rows); }
 MULTIPLY(1) MULTIPLY(2) MULTIPLY(3) MULTIPLY(4) MULTIPLY(5) MULTIPLY(6)
 #if defined(VECTORS_AVX512)
 MULTIPLY(7) MULTIPLY(8) MULTIPLY(9) MULTIPLY(10) MULTIPLY(11) MULTIPLY(12)
@@ -122,25 +117,13 @@ static Multiply *const multiplies[MAX_ROWS] = {
 #endif
 };
 
-enum { PANEL_BYTES = 256 << 10 };  // weights that stay in the cache while the rows pass
+static void multiply_place(const Place *place) {
+  for (size_t strip = 0; strip < STRIPS && place->block * BLOCK_OUTPUTS + strip * LANES < place->weights->outputs; strip++)
+    multiplies[place->rows - 1](place, strip);
+}
 
-// Rows outside outputs: a row block's digits stay in the nearest cache, and outputs of a row are written one after the other.
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
-  const size_t length = weights->chunks * TILE, panel = PANEL_BYTES > length ? PANEL_BYTES / length : 1;
-  for (size_t from = part.first_block; from < part.end_block; from += panel) {
-    const size_t end = at_most(from + panel, part.end_block);
-    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      const size_t first = rows * digits->height;
-      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
-      Multiply *const multiply_rows = multiplies[rows_of_block(digits, rows) - 1];
-      for (size_t block = from; block < end; block++) {
-        const size_t ahead = rows == part.first_rows && block + 1 < part.end_block ? bytes_ahead(length) : 0;
-        for (size_t strip = 0; strip < STRIPS && block * BLOCK_OUTPUTS + strip * LANES < weights->outputs; strip++)
-          multiply_rows(weights, block, strip, bytes, digits->height, digits->units + first,
-                        moved(result, first * weights->outputs), ahead);
-      }
-    }
-  }
+  each_place(weights, digits, part, result, 1, multiply_place);
 }
 
 const LinearPath int8_words = {.name = "words",
