@@ -42,7 +42,7 @@ typedef struct Adapters Adapters;
 // y = ((product + bias) + adapters) + residual, rounded in between. y: [rows][outputs], may be residual if there are no
 // adapters. False = out of memory.
 bool linear_map(const LinearWeights *weights, const LinearPrologue *prologue, const float *x, size_t rows,
-                 const Adapters *adapters, const float *residual, float *y, const Crew *crew);
+                const Adapters *adapters, const float *residual, float *y, const Crew *crew);
 
 // --- attention/attention.c: attention over a paged cache ---
 

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "int4/int4.h"
-#include "linear/places.h"
+#include "linear/strips.h"
 #include "processor.h"
-#include "vectors/vectors.h"
 
 #if defined(VECTORS_AVX512)
 
@@ -46,8 +45,6 @@ INLINE Lanes pairs_sum(Bytes pairs, int32_t start) {
 
 #endif
 
-enum { STRIPS = BLOCK_OUTPUTS / LANES };
-
 // sums += w * four digits of each row.
 INLINE void add_digits(Bytes sums[MAX_ROWS], Bytes w, const int8_t *digits, const int rows) {
   UNROLLED for (int r = 0; r < rows; r++) {
@@ -57,7 +54,6 @@ INLINE void add_digits(Bytes sums[MAX_ROWS], Bytes w, const int8_t *digits, cons
   }
 }
 
-// One strip, LANES outputs, of a place of one output block.
 INLINE void multiply(const Place *place, size_t strip, const int rows) {
   const LinearWeights *weights = place->weights;
   const Int4Tile *tile = (const Int4Tile *)(weights->tiles + place->block * block_bytes(weights));
@@ -79,18 +75,10 @@ INLINE void multiply(const Place *place, size_t strip, const int rows) {
       totals[r] = lanes_plus(totals[r], pairs_sum(sums[r], of.starts[r]), scale);
     }
   }
-  const size_t output = place->block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
+  const size_t output = strip_output(place, strip);
   const Lanes bias = lanes_load(weights->bias + output);
-  UNROLLED for (int r = 0; r < rows; r++) {
-    const Result to = moved(place->result, r * weights->outputs + output);
-    Lanes y = lanes_add(totals[r], bias);
-    if (to.residual != NULL)
-      y = lanes_add(y, left < LANES ? lanes_load_some(to.residual, left) : lanes_load(to.residual));
-    lanes_store_some(to.y, y, left);
-  }
+  UNROLLED for (int r = 0; r < rows; r++) store_strip(place, (size_t)r, output, lanes_add(totals[r], bias));
 }
-
-typedef void Multiply(const Place *place, size_t strip);
 
 #define MULTIPLY(rows) \
   static void multiply_##rows(const Place *place, size_t strip) { multiply(place, strip, rows); }
@@ -100,17 +88,14 @@ MULTIPLY(5) MULTIPLY(6) MULTIPLY(7) MULTIPLY(8)
 #endif
 
 // [rows - 1]
-static Multiply *const multiplies[MAX_ROWS] = {
+static MultiplyStrip *const multiplies[MAX_ROWS] = {
     multiply_1, multiply_2, multiply_3, multiply_4,
 #if defined(VECTORS_AVX512)
     multiply_5, multiply_6, multiply_7, multiply_8,
 #endif
 };
 
-static void multiply_place(const Place *place) {
-  for (size_t strip = 0; strip < STRIPS && place->block * BLOCK_OUTPUTS + strip * LANES < place->weights->outputs; strip++)
-    multiplies[place->rows - 1](place, strip);
-}
+static void multiply_place(const Place *place) { each_strip(place, multiplies[place->rows - 1]); }
 
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
   each_place(weights, digits, part, result, 1, multiply_place);

@@ -6,12 +6,6 @@
 
 enum { PARTS_OF_CHUNK = INT4_CHUNK / LANES };
 
-INLINE float from_bits(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 #if defined(VECTORS_NEON)
 
 // 32 digits; returns their sum.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "int4/int4.h"
+#include "sizes.h"
 
 // 8 inputs of one output: `from` has input 2i in the lower half of byte i and input 2i + 1 in its upper half.
 static void pack_eight(const uint8_t *from, uint8_t *to) {
@@ -15,7 +16,7 @@ static void pack_eight(const uint8_t *from, uint8_t *to) {
 
 LinearWeights *int4_weights_pack(const uint8_t *values, const float *scales, const float *bias, size_t inputs,
                                  size_t outputs) {
-  const size_t chunks = inputs / INT4_CHUNK, blocks = (outputs + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS;
+  const size_t chunks = inputs / INT4_CHUNK, blocks = divide_up(outputs, BLOCK_OUTPUTS);
   const size_t tiles = blocks * chunks, padded = blocks * BLOCK_OUTPUTS;
   LinearWeights *weights = malloc(sizeof *weights);
   if (weights == NULL) return NULL;

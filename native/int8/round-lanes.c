@@ -21,12 +21,6 @@ INLINE const float *chunk_of(const Row *row, size_t chunk) {
   return chunk < row->whole ? row->x + chunk * CHUNK : row->last;
 }
 
-INLINE float from_bits(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 INLINE uint32_t largest_magnitude(const Row *row) {
   Bits largest[4];
   for (int i = 0; i < 4; i++) largest[i] = bits_magnitude(lanes_all(0));

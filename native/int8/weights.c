@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "int8/int8.h"
+#include "sizes.h"
 
 typedef int8_t Bytes __attribute__((vector_size(16)));
 
@@ -48,7 +49,7 @@ static void pack_tile(const LinearWeights *weights, const int8_t *values, size_t
 
 LinearWeights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs,
                                size_t outputs) {
-  size_t chunks = (inputs + CHUNK - 1) / CHUNK, blocks = (outputs + BLOCK_OUTPUTS - 1) / BLOCK_OUTPUTS;
+  size_t chunks = divide_up(inputs, CHUNK), blocks = divide_up(outputs, BLOCK_OUTPUTS);
   size_t padded = blocks * BLOCK_OUTPUTS;
   LinearWeights *weights = malloc(sizeof *weights);
   if (weights == NULL) return NULL;

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "int8/int8.h"
-#include "linear/places.h"
+#include "linear/strips.h"
 #include "processor.h"
-#include "vectors/vectors.h"
 
 #if defined(VECTORS_AVX512)
 
@@ -54,10 +53,8 @@ INLINE Lanes joined(const Words sums[2]) {
 // sums += product. The compiler's own form needs more registers.
 #define ADD(sums, product) __asm__("vpaddd %1, %0, %0" : "+" REGISTER(sums) : REGISTER(product))
 
-// Two vectors of sums are a strip of LANES outputs: two sums for each (int8/int8.h).
-enum { STRIPS = BLOCK_OUTPUTS / LANES };
-
-// The products of one chunk. tile: where the strip's weights begin in it.
+// The products of one chunk. Two vectors of sums are a strip: two sums for each output (int8/int8.h). tile: where the
+// strip's weights begin in it.
 INLINE void add_chunk(Words sums[MAX_ROWS][2], const int8_t *tile, const int16_t *words, size_t ahead, const int rows) {
   for (int g = 0; g < CHUNK / 4; g++, tile += 4 * BLOCK_OUTPUTS) {
     const Words low = words_widen(tile), high = words_widen(tile + sizeof(Words) / 2);
@@ -72,7 +69,6 @@ INLINE void add_chunk(Words sums[MAX_ROWS][2], const int8_t *tile, const int16_t
   }
 }
 
-// One strip of a place of one output block.
 INLINE void multiply(const Place *place, size_t strip, const int rows) {
   const LinearWeights *weights = place->weights;
   const int8_t *tile = (const int8_t *)weights->tiles + place->block * block_bytes(weights) + strip * sizeof(Words);
@@ -89,18 +85,13 @@ INLINE void multiply(const Place *place, size_t strip, const int rows) {
     }
     UNROLLED for (int r = 0; r < rows; r++) totals[r] = lanes_add(totals[r], joined(sums[r]));
   }
-  const size_t output = place->block * BLOCK_OUTPUTS + strip * LANES, left = weights->outputs - output;
+  const size_t output = strip_output(place, strip);
   const Lanes scales = lanes_load(weights->scales + output), bias = lanes_load(weights->bias + output);
   UNROLLED for (int r = 0; r < rows; r++) {
-    const Result to = moved(place->result, r * weights->outputs + output);
-    Lanes y = lanes_plus(bias, totals[r], lanes_mul(scales, lanes_all(place->units[r])));
-    if (to.residual != NULL)
-      y = lanes_add(y, left < LANES ? lanes_load_some(to.residual, left) : lanes_load(to.residual));
-    lanes_store_some(to.y, y, left);
+    const Lanes scale = lanes_mul(scales, lanes_all(place->units[r]));
+    store_strip(place, (size_t)r, output, lanes_plus(bias, totals[r], scale));
   }
 }
-
-typedef void Multiply(const Place *place, size_t strip);
 
 #define MULTIPLY(rows) \
   static void multiply_##rows(const Place *place, size_t strip) { multiply(place, strip, rows); }
@@ -110,17 +101,14 @@ MULTIPLY(7) MULTIPLY(8) MULTIPLY(9) MULTIPLY(10) MULTIPLY(11) MULTIPLY(12)
 #endif
 
 // [rows - 1]
-static Multiply *const multiplies[MAX_ROWS] = {
+static MultiplyStrip *const multiplies[MAX_ROWS] = {
     multiply_1, multiply_2, multiply_3, multiply_4, multiply_5, multiply_6,
 #if defined(VECTORS_AVX512)
     multiply_7, multiply_8, multiply_9, multiply_10, multiply_11, multiply_12,
 #endif
 };
 
-static void multiply_place(const Place *place) {
-  for (size_t strip = 0; strip < STRIPS && place->block * BLOCK_OUTPUTS + strip * LANES < place->weights->outputs; strip++)
-    multiplies[place->rows - 1](place, strip);
-}
+static void multiply_place(const Place *place) { each_strip(place, multiplies[place->rows - 1]); }
 
 static void product(const LinearWeights *weights, const Digits *digits, Part part, Result result) {
   each_place(weights, digits, part, result, 1, multiply_place);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "rows/elementwise.h"
 #include "linear/plan.h"
+#include "rows/elementwise.h"
 #include "threads/pieces.h"
 
 enum { FETCHED_BYTES = 64 << 10 };  // of a thread's weights, before it multiplies
@@ -159,7 +159,7 @@ bool linear_map_by(const LinearPath *path, const LinearWeights *weights, const L
 }
 
 bool linear_map(const LinearWeights *weights, const LinearPrologue *prologue, const float *x, size_t rows,
-                 const Adapters *adapters, const float *residual, float *y, const Crew *crew) {
+                const Adapters *adapters, const float *residual, float *y, const Crew *crew) {
   return linear_map_by(path_for(weights, rows), weights, prologue, x, rows, adapters, (Result){residual, y}, crew);
 }
 

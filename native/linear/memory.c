@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "huge-pages.h"
 #include "linear/parts.h"
 
-#define PAGE ((size_t)2 << 20)
 #define SLAB ((size_t)32 << 20)
 
 struct Slab {
@@ -23,25 +23,25 @@ static Slab *open_slab;  // where small maps go
 static Slab *new_slab(size_t size) {
   Slab *slab = malloc(sizeof *slab);
   if (slab == NULL) return NULL;
-  uint8_t *mapped = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint8_t *mapped = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
     free(slab);
     return NULL;
   }
-  uint8_t *bytes = mapped + (PAGE - (uintptr_t)mapped % PAGE) % PAGE;
-  madvise(bytes, size, MADV_HUGEPAGE);
+  uint8_t *bytes = mapped + (HUGE_PAGE - (uintptr_t)mapped % HUGE_PAGE) % HUGE_PAGE;
+  use_huge_pages(bytes, size);
   *slab = (Slab){.mapped = mapped, .bytes = bytes, .size = size};
   return slab;
 }
 
 static void end_slab(Slab *slab) {
-  munmap(slab->mapped, slab->size + PAGE);
+  munmap(slab->mapped, slab->size + HUGE_PAGE);
   free(slab);
 }
 
 // The slab for a map of so many bytes. A large map gets its own.
 static Slab *slab_for(size_t bytes) {
-  if (bytes > SLAB / 4) return new_slab((bytes + PAGE - 1) / PAGE * PAGE);
+  if (bytes > SLAB / 4) return new_slab((bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
   if (open_slab == NULL || open_slab->size - open_slab->used < bytes) {
     Slab *slab = new_slab(SLAB);
     if (slab == NULL) return NULL;

@@ -41,7 +41,7 @@ static void cut(Plan *plan, const Costs *costs, size_t least, size_t wanted, siz
 }
 
 Plan linear_plan(const LinearPath *path, const LinearWeights *weights, LinearInput input, const Digits *digits,
-               const Crew *crew) {
+                 const Crew *crew) {
   size_t row_bytes = row_block_bytes(digits, weights->chunks), unit_bytes = path->width * block_bytes(weights);
   Plan plan = {
       .row_blocks = divide_up(digits->rows, digits->height),

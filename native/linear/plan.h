@@ -14,6 +14,6 @@ typedef struct {
 } Plan;
 
 Plan linear_plan(const LinearPath *path, const LinearWeights *weights, LinearInput input, const Digits *digits,
-               const Crew *crew);
+                 const Crew *crew);
 
 #endif

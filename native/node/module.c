@@ -3,8 +3,8 @@
 #include "node/module.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "huge-pages.h"
 #include "node/arguments.h"
 #include "processor.h"
 
@@ -37,17 +37,12 @@ static napi_value int8_path(napi_env env, napi_callback_info info) {
   return napi_create_string_utf8(env, name, NAPI_AUTO_LENGTH, &result) == napi_ok ? result : fail(env, "out of memory");
 }
 
-enum { HUGE_PAGE = 2 << 20 };
-
-// useHugePages(array): asks the system for them; it may decline.
-static napi_value use_huge_pages(napi_env env, napi_callback_info info) {
+// useHugePages(array)
+static napi_value module_use_huge_pages(napi_env env, napi_callback_info info) {
   napi_value array;
   void *data;
   size_t bytes;
-  if (!read_arguments(env, info, 1, &array) || !read_array(env, array, &data, &bytes)) return NULL;
-  const uintptr_t first = ((uintptr_t)data + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-  const uintptr_t end = ((uintptr_t)data + bytes) / HUGE_PAGE * HUGE_PAGE;
-  if (end > first) madvise((void *)first, end - first, MADV_HUGEPAGE);
+  if (read_arguments(env, info, 1, &array) && read_array(env, array, &data, &bytes)) use_huge_pages(data, bytes);
   return NULL;
 }
 
@@ -121,7 +116,7 @@ NAPI_MODULE_INIT() {
       {"packInt8", NULL, pack_int8, NULL, NULL, NULL, napi_enumerable, NULL},
       {"packInt4", NULL, pack_int4, NULL, NULL, NULL, napi_enumerable, NULL},
       {"releaseWeights", NULL, release_weights, NULL, NULL, NULL, napi_enumerable, NULL},
-      {"useHugePages", NULL, use_huge_pages, NULL, NULL, NULL, napi_enumerable, NULL},
+      {"useHugePages", NULL, module_use_huge_pages, NULL, NULL, NULL, napi_enumerable, NULL},
       {"sources", NULL, NULL, NULL, NULL, NULL, napi_enumerable, NULL},
   };
   size_t count = sizeof properties / sizeof *properties;

@@ -39,6 +39,12 @@
 // Vectors of 16 lanes together.
 #define PARTS (16 / LANES)
 
+INLINE float from_bits(uint32_t bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 // The first lanes.
 INLINE void lanes_store_some(float *to, Lanes x, size_t count) {
   if (count >= LANES) {

@@ -1,5 +1,5 @@
-// Rewrites a graph for the native module: operations that it has too become its own, and those around a map with
-// rounded weights or its adapters become part of them, so that a row passes through them while it is in the processor's cache. A fused map gives
+// Rewrites a graph for the native module: operations that it has too become its own, and those around a map with rounded
+// weights or its adapters become part of it, so that a row passes through them while it is in the processor's cache. A fused map gives
 // the same bits as its parts, so it does not matter that parts stay apart where something else needs their result.
 
 import { type Attribute, FLYWHEEL, Graph, type Node, type Value } from "../graph.ts";

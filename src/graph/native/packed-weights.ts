@@ -1,5 +1,5 @@
-// Packs the weights of the graph's int8 and int4 maps into the native module's memory, where its kernel reads them. The runtime
-// never sees them, so there is no second copy.
+// Packs the weights of the graph's int8 and int4 maps into the native module's memory, where its kernels read them. The
+// runtime never sees them, so there is no second copy.
 
 import { Graph, type Initializer, type Node, type Value } from "../graph.ts";
 import type { PackedWeights } from "../onnx.ts";
