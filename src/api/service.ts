@@ -2,6 +2,7 @@
 // tests for one on fakes. There is no global state.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import type { FastifyRequest } from "fastify";
 import type { Config } from "../config/options.ts";
 import { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
@@ -20,15 +21,19 @@ import { PACKAGE_VERSION } from "../system/version.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";
-import { Authenticator, type Principal } from "./http/auth.ts";
+import { Authenticator, type Principal, principalOf } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
 import type { SamplingDefaults } from "./request/generation-defaults.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
+import { type EngineArgFields, leftOutArgs } from "./run/engine-args.ts";
 import { LiveRequests } from "./run/live-requests.ts";
 
 /** A model on the hub; anything else is a path, which clients must not see. */
 const HUB_NAME = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/;
+
+/** Clients choose the names, so they are not named for ever. */
+const MOST_TOLD_ARGS = 100;
 
 /** What is served, and how text gets in and out of it. */
 export interface ServiceParts {
@@ -105,6 +110,8 @@ export class Service {
   readonly #cut = new AbortController();
   /** Ids of clients. */
   readonly #toldAboutTools = new Set<string>();
+  /** Parameters for engines that the log has named. */
+  readonly #toldArgs = new Set<string>();
 
   constructor(parts: ServiceParts) {
     const { config, engine } = parts;
@@ -137,11 +144,24 @@ export class Service {
     return this.#cut.signal;
   }
 
-  /** Logs unknown fields of a request; `id` is the request's. */
-  logIgnored(id: string, fields: readonly string[]): void {
-    if (fields.length > 0) {
-      this.log.debug("ignored unknown fields", { id, count: fields.length, fields: fields.slice(0, 10) });
-    }
+  /** Logs what a request has and does not use: unknown fields, and parameters that no engine gets. */
+  logIgnored(request: FastifyRequest, unknown: readonly string[], body: EngineArgFields): void {
+    const leftOut = leftOutArgs(body, this.config.allowedEngineArgs);
+    const fields = [...unknown, ...leftOut];
+    if (fields.length === 0) return;
+    this.log.debug("ignored fields", { id: request.id, count: fields.length, fields: firstNames(fields) });
+    const fresh = this.config.engineUrl.length === 0 ? [] : firstNames(leftOut).filter((arg) => this.#isNews(arg));
+    if (fresh.length === 0) return;
+    const client = principalOf(request).name;
+    const fix = "to pass them on: --allowed-engine-args";
+    this.log.warn("parameters for engines are left out", { client, args: fresh.join(", "), fix });
+  }
+
+  /** Once for each: who sends one parameter for engines sends it with every request. */
+  #isNews(arg: string): boolean {
+    if (this.#toldArgs.has(arg) || this.#toldArgs.size >= MOST_TOLD_ARGS) return false;
+    this.#toldArgs.add(arg);
+    return true;
   }
 
   /** For the operator of a model that is told about tools while its calls are not parsed; null for any other. */
@@ -203,6 +223,11 @@ export class Service {
       await this.admission.idle();
     }
   }
+}
+
+/** For the log: clients may send many names, of any length. */
+function firstNames(names: readonly string[]): string[] {
+  return names.slice(0, 10).map((name) => name.slice(0, 100));
 }
 
 /** Choices that run at once. */

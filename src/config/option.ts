@@ -172,6 +172,19 @@ export function engineUrls(group: OptionGroup, help: string) {
   return { ...option, parse };
 }
 
+/** Names of members of the fields that hold parameters for engines. */
+export function engineArgNames(group: OptionGroup, help: string) {
+  const option = list(group, [], help, { placeholder: "NAME" });
+  const parse = (raw: unknown) => {
+    const names = option.parse(raw);
+    const field = names.find((name) => /^(kv_transfer_params|engine_xargs|vllm_xargs|extra_args)$/.test(name));
+    if (field !== undefined)
+      throw new Error(`expects names of members such as do_remote_decode, not the field ${field}`);
+    return names;
+  };
+  return { ...option, parse };
+}
+
 /** A PostgreSQL database. Its URL may have a password. */
 export function postgresUrl(group: OptionGroup, help: string) {
   const option = text(group, null, help, { secret: true, placeholder: "URL" });

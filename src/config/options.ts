@@ -4,6 +4,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import {
+  engineArgNames,
   engineUrls,
   flag,
   hosts,
@@ -155,6 +156,10 @@ export const OPTIONS = {
     "Engine",
     10,
     "How long a server of --engine-url may be silent before it counts as gone and its requests go on elsewhere.",
+  ),
+  allowedEngineArgs: engineArgNames(
+    "Engine",
+    "Members of kv_transfer_params, engine_xargs (vllm_xargs) and extra_args that requests may pass to the servers of --engine-url, by name. May be repeated. All others are left out: they can make those servers talk to other machines.",
   ),
   dataParallelSize: integerOrAuto(
     "Engine",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { GenerateRequest } from "../../src/engine/contract.ts";
 import { babble, sharedServer } from "./shared-server.ts";
 
-const server = sharedServer();
+const server = sharedServer({ config: { allowedEngineArgs: ["a", "b", "c"] } });
 
 /** What the engine is asked for meanwhile. */
 async function requestsDuring(work: () => Promise<unknown>): Promise<GenerateRequest[]> {
@@ -20,13 +20,13 @@ async function requestsDuring(work: () => Promise<unknown>): Promise<GenerateReq
 }
 
 describe("fields for the engine", () => {
-  it("carries engine_xargs, kv_transfer_params and priority", async () => {
+  it("carries priority and the members of engine_xargs and kv_transfer_params that are allowed", async () => {
     const seen = await requestsDuring(() =>
       server.chat({
         ...babble,
         engine_xargs: { a: 1 },
-        vllm_xargs: { a: 2, b: ["x"] },
-        kv_transfer_params: { c: {} },
+        vllm_xargs: { a: 2, b: ["x"], not: 1 },
+        kv_transfer_params: { c: {}, not: 1 },
         priority: -3,
         cache_salt: "s",
         mm_processor_kwargs: { d: 1 },

@@ -15,6 +15,7 @@ import { API_KEY, IS_REMOTE, type Loose, startTestServer } from "./test-server.t
 
 const PATH = "/inference/v1/generate";
 const server = sharedServer({
+  config: { allowedEngineArgs: ["a", "from"] },
   model: { defaults: { ...NEUTRAL_DEFAULTS, temperature: 0, topK: 1, eosTokenIds: [122] } },
 });
 const ids = (text: string) => [...Buffer.from(text)];

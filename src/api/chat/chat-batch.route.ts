@@ -41,7 +41,7 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
   const client = { id: principalOf(request).id, gone };
   const chats = validateBatch(bodyWithPriority(request), chatRules(service));
   const { body, ignored } = chats[0]!;
-  service.logIgnored(request.id, ignored);
+  service.logIgnored(request, ignored, body);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: chats.length, model: body.model }, async (model, live) => {

@@ -43,7 +43,7 @@ export async function answerInDialect(
   const client = { id: principalOf(request).id, gone };
   const { chat, dialect } = await read();
   const { body } = chat;
-  service.logIgnored(request.id, chat.ignored);
+  service.logIgnored(request, chat.ignored, body);
   if (body.tool_choice === undefined && (body.tools ?? []).length > 0) service.logUnparsedTools(principalOf(request));
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);

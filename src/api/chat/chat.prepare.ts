@@ -91,6 +91,7 @@ export async function prepareChat(
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
     ...parsersFor(parsing, state),
     shownTokenIds: markerTokenIds(parsing, tokenizer),
+    allowedArgs: service.config.allowedEngineArgs,
     ...(body.mm_processor_kwargs ? { extra: { mmProcessorKwargs: body.mm_processor_kwargs } } : {}),
   });
   return {

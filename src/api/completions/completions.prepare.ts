@@ -92,6 +92,7 @@ export async function prepareCompletion(
         // The older format adds the sampled token to the most likely ones.
         top: top === null ? null : top + 1,
         tokensAsIds,
+        allowedArgs: config.allowedEngineArgs,
         parser: () => new PlainReplyParser(),
         thoughtMeter: () => null,
       }),

@@ -51,7 +51,7 @@ export async function answerCompletion(
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
-  service.logIgnored(request.id, ignored);
+  service.logIgnored(request, ignored, body);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   const choices = readChoiceCount(body.n) * prompts.length;

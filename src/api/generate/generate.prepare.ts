@@ -77,6 +77,7 @@ export async function prepareTokens(
     // The sampled token is one of the N, and shown even if N is 0. Named ids stand behind it.
     top: sampling.logprobTokenIds === null ? (count === 0 ? 1 : count) : sampling.logprobTokenIds.length + 1,
     tokensAsIds: true,
+    allowedArgs: config.allowedEngineArgs,
     tokensOnly: stopList(body.stop).length === 0,
     parser: () => new PlainReplyParser(),
     thoughtMeter: () => null,

@@ -44,7 +44,7 @@ async function answerTokens(service: Service, request: FastifyRequest, reply: Fa
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const { body, ignored } = validateTokens(bodyWithPriority(request), service.engine.info);
-  service.logIgnored(request.id, ignored);
+  service.logIgnored(request, ignored, body);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model, live) => {

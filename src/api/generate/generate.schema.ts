@@ -50,7 +50,7 @@ const TokenSampling = Type.Object(
       description: "Tokens per chunk of a choice, except its first and last chunk.",
     }),
     extra_args: orNull(AnyObject, {
-      description: "Passed to a remote engine; the embedded engine ignores it. kv_transfer_params may be in it.",
+      description: "Like engine_xargs of the other routes. kv_transfer_params may be in it.",
     }),
     trace_decode_token_ids: orNull(refused("trace_decode_token_ids is not supported: leave it out")),
     skip_reading_prefix_cache: orNull(Type.Boolean(), {

@@ -6,6 +6,9 @@ import { AnyObject, ExtraArgs, int64, orNull, RepetitionDetection, StreamOptions
 
 const flag = (initial: boolean, description: string) => Type.Optional(Type.Boolean({ default: initial, description }));
 
+const PASSED_ON =
+  "A remote engine gets the members that --allowed-engine-args names; the embedded engine ignores them all.";
+
 export const samplingFields = {
   model: orNull(Type.String(), {
     description: "A served model or adapter. Absent, null or empty selects the base model.",
@@ -67,8 +70,8 @@ export const samplingFields = {
   return_tokens_as_token_ids: orNull(Type.Boolean(), { description: "Write tokens as token_id:N in logprobs." }),
   return_token_ids: orNull(Type.Boolean(), { description: "Add prompt and output token ids to the reply." }),
   cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
-  kv_transfer_params: orNull(AnyObject, { description: "Passed to a remote engine; the embedded engine ignores it." }),
-  engine_xargs: orNull(ExtraArgs, { description: "Passed to a remote engine; the embedded engine ignores it." }),
+  kv_transfer_params: orNull(AnyObject, { description: PASSED_ON }),
+  engine_xargs: orNull(ExtraArgs, { description: PASSED_ON }),
   vllm_xargs: orNull(ExtraArgs, { description: "Alias of engine_xargs." }),
   repetition_detection: orNull(RepetitionDetection),
   user: orNull(Type.String(), { description: "Accepted without effect." }),

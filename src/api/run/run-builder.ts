@@ -12,12 +12,10 @@ import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { CompiledConstraint } from "../request/constraint.compile.ts";
 import type { SharedFields } from "../request/sampling.schema.ts";
 import { ChoiceOutput } from "./choice-output.ts";
+import { type EngineArgFields, engineArgs } from "./engine-args.ts";
 import type { ServedModel } from "./served-model.ts";
 
-/** Token requests may put any JSON into engine_xargs. */
-type OutputFields = Omit<SharedFields, "engine_xargs"> & {
-  engine_xargs?: Readonly<Record<string, unknown>> | null | undefined;
-};
+type OutputFields = Omit<SharedFields, keyof EngineArgFields> & EngineArgFields;
 
 export interface RunSpec {
   body: OutputFields;
@@ -35,7 +33,9 @@ export interface RunSpec {
   shownTokenIds?: readonly number[];
   /** Nobody reads the text, and no stop string looks at it. */
   tokensOnly?: boolean;
-  /** More parameters for other engines, beside kv_transfer_params and engine_xargs. */
+  /** --allowed-engine-args. */
+  allowedArgs: readonly string[];
+  /** More parameters for other engines, beside those of engine-args.ts. */
   extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -90,12 +90,6 @@ export function stopList(stop: SharedFields["stop"]): readonly string[] {
 }
 
 function extraOf(spec: RunSpec): Pick<GenerateRequest, "extra"> {
-  const { kv_transfer_params: kvTransfer, engine_xargs: engineArgs, vllm_xargs: vllmArgs } = spec.body;
-  const args = { ...vllmArgs, ...engineArgs };
-  const extra = {
-    ...spec.extra,
-    ...(kvTransfer ? { kvTransferParams: kvTransfer } : {}),
-    ...(Object.keys(args).length > 0 ? { engineArgs: args } : {}),
-  };
+  const extra = { ...spec.extra, ...engineArgs(spec.body, spec.allowedArgs) };
   return Object.keys(extra).length > 0 ? { extra } : {};
 }

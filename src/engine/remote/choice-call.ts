@@ -107,7 +107,7 @@ export class ChoiceCall {
     }
     const finish = finishOf(choice, this.#request.sampling);
     if (finish === "lost") this.lose(`the engine ended the request (${choice.finish_reason})`);
-    else if (finish !== null) this.#finish = withTransfer(finish, reply);
+    else if (finish !== null) this.#finish = withTransfer(finish, reply, this.#request);
   }
 
   /** An error inside the stream. */
@@ -178,6 +178,11 @@ function parse(text: string): WireCompletion | null {
   }
 }
 
-function withTransfer(finish: Finish, { kv_transfer_params: kvTransferParams }: WireCompletion): Finish {
-  return kvTransferParams ? { ...finish, kvTransferParams } : finish;
+/** It names machines of the network behind this server, so only a request about a transfer gets it. */
+function withTransfer(
+  finish: Finish,
+  { kv_transfer_params: kvTransferParams }: WireCompletion,
+  { extra }: GenerateRequest,
+): Finish {
+  return kvTransferParams && extra?.kvTransferParams ? { ...finish, kvTransferParams } : finish;
 }
