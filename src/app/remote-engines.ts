@@ -1,8 +1,10 @@
 // Engines on other machines (`--engine-url`): vLLM or Flywheel servers behind one fleet engine. The start waits for the
 // first that is ready, however long it loads its weights, and says which ones it waits for.
 
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import type { Engine } from "../engine/contract.ts";
@@ -23,6 +25,8 @@ export interface RemoteEnginesOptions {
   /** `URL[,max=N]` each. */
   urls: readonly string[];
   apiKey: string | null;
+  /** Marks the adapters of this server on engines that others use too. */
+  front: string;
   /** The model as its files describe it; the context as the operator wants it. */
   vocabSize: number;
   maxModelLen: number;
@@ -45,12 +49,13 @@ const LOOK_MS = 100;
 const SAY_MS = 10_000;
 
 export async function createRemoteEngines(options: RemoteEnginesOptions): Promise<RemoteEngines> {
-  const { apiKey, vocabSize, maxModelLen, maxLoras, maxLoraRank, times, onNotice } = options;
+  const { apiKey, front, vocabSize, maxModelLen, maxLoras, maxLoraRank, times, onNotice } = options;
   const replicas = options.urls.map(readEngineUrl).map(({ url, maxInFlight }) => {
     const model = { vocabSize, maxModelLen, maxLoras, maxLoraRank };
     return new RemoteReplica({
       url,
       apiKey,
+      front,
       maxInFlight,
       ...model,
       onNotice,
@@ -117,6 +122,7 @@ export async function connectEngines(
   const { engine, flywheel } = await createRemoteEngines({
     urls: config.engineUrl,
     apiKey: config.engineApiKey,
+    front: frontOf(config),
     vocabSize: model.vocabSize,
     maxModelLen: config.maxModelLen ?? Number.POSITIVE_INFINITY,
     maxLoras: config.enableLora ? config.maxLoras : 0,
@@ -137,6 +143,12 @@ export async function connectEngines(
   // The trainer computes with the weights that are served. vLLM does not round them as Flywheel does by default.
   const weightType = config.dtype === "auto" ? (flywheel ? DEFAULT_WEIGHT_TYPE : "float32") : config.dtype;
   return { engine, checkpoint: { folder, weightType } };
+}
+
+/** The same after a restart, and different for servers that run at the same time. */
+function frontOf({ data, port, uds }: Config): string {
+  const place = JSON.stringify([hostname(), resolve(data), uds ?? port]);
+  return createHash("sha256").update(place).digest("hex").slice(0, 8);
 }
 
 /** A server is asked every two seconds, and at least five times before it counts as gone. */

@@ -25,6 +25,8 @@ interface Slot {
   steps: Set<string>;
   /** The last operator dropped it: a load that needs the slot waits for its requests. */
   dropped: boolean;
+  /** When it was last loaded, or a request on it began or ended. performance.now(). */
+  usedAt: number;
 }
 
 export class AdapterSlots {
@@ -99,9 +101,12 @@ export class AdapterSlots {
     return this.#versionOf(step) !== null;
   }
 
-  /** What is loaded, and the number of requests on each. */
-  list(): { version: string; requests: number }[] {
-    return [...this.#slots].map(([version, { leased }]) => ({ version, requests: leased }));
+  /** What is loaded, the number of requests on each, and for how long there has been none. */
+  list(): { version: string; requests: number; idleMs: number }[] {
+    const now = performance.now();
+    return [...this.#slots].map(([version, { leased, usedAt }]) => {
+      return { version, requests: leased, idleMs: leased > 0 ? 0 : now - usedAt };
+    });
   }
 
   /** Loads a step before it is asked for. Throws NoAdapterSlot. */
@@ -202,7 +207,9 @@ export class AdapterSlots {
 
   /** The slot, now the most recently used one. */
   #used(version: string): Slot {
-    const slot = this.#slots.get(version) ?? { held: 0, leased: 0, steps: new Set<string>(), dropped: false };
+    const fresh = { held: 0, leased: 0, steps: new Set<string>(), dropped: false, usedAt: 0 };
+    const slot: Slot = this.#slots.get(version) ?? fresh;
+    slot.usedAt = performance.now();
     this.#slots.delete(version);
     this.#slots.set(version, slot);
     return slot;

@@ -128,7 +128,7 @@ it("learns on two engines what it learns on its own, and serves it on both", asy
     const adapters = async () => engine.service.models.adapters().map(({ path }) => path);
     await expect.poll(adapters).toContainEqual(expect.stringContaining(`step-${STEPS}`));
     const { name } = engine.service.models.adapters().find(({ path }) => path.includes(`step-${STEPS}-`))!;
-    expect(name).toMatch(/^fw-[0-9a-f]+$/);
+    expect(name).toMatch(/^fw-[0-9a-f]{8}-[0-9a-f]+$/);
     expect((await complete(engine, { ...body, model: name })).choices).toEqual(newest.choices);
   }
 

@@ -39,6 +39,8 @@ export class FakeVllm {
   readonly completions: CompletionBody[] = [];
   readonly loads: { lora_name: string; lora_path: string }[] = [];
   readonly adapters = new Map<string, string>();
+  /** Seconds since the last request on an adapter, as a Flywheel server tells. 0 if not given. */
+  readonly idle = new Map<string, number>();
   /** Completions whose client closed the connection before the end. */
   aborted = 0;
   healthy = true;
@@ -116,6 +118,8 @@ export class FakeVllm {
         return;
       case "/v1/models":
         return json(response, 200, { object: "list", data: this.#models() });
+      case "/v1/engine":
+        return json(response, 200, { adapters: [...this.#idleAdapters(), null] });
       case "/v1/load_lora_adapter":
         return this.#load(JSON.parse(text), response);
       case "/v1/unload_lora_adapter":
@@ -151,6 +155,10 @@ export class FakeVllm {
       max_model_len: null,
     }));
     return [{ ...base, max_model_len: this.#options.maxModelLen ?? 2048 }, ...adapters];
+  }
+
+  #idleAdapters(): unknown[] {
+    return [...this.adapters.keys()].map((name) => ({ name, requests: 0, idle_seconds: this.idle.get(name) ?? 0 }));
   }
 
   #load(body: { lora_name: string; lora_path: string }, response: ServerResponse): void {

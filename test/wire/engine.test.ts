@@ -151,7 +151,9 @@ describe("GET /v1/engine", () => {
     await server.post("/v1/load_lora_adapter", { lora_name: "tuned", lora_path: folder });
     await whileHeld(async () => {
       const sent = server.post("/v1/chat/completions", { model: "tuned", messages: says("x"), max_tokens: 2 });
-      await expect.poll(async () => (await engine()).adapters).toEqual([{ name: "tuned", requests: 1 }, null]);
+      await expect
+        .poll(async () => (await engine()).adapters)
+        .toEqual([{ name: "tuned", requests: 1, idle_seconds: 0 }, null]);
       slow = undefined;
       return [sent];
     }).then((sent) => Promise.all(sent));

@@ -170,6 +170,7 @@ async function remoteEngine(url: string, config: Config, vocabSize: number): Pro
   const { engine } = await createRemoteEngines({
     urls: [`${url},max=${config.maxNumSeqs}`],
     apiKey: API_KEY,
+    front: "test",
     vocabSize,
     maxModelLen: Number.POSITIVE_INFINITY,
     maxLoras: 2,

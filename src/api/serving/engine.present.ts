@@ -67,10 +67,10 @@ function statesOf(live: readonly LiveRequest[], waiting: number): ("waiting" | "
 
 function presentAdapters({ adapterSlots, models, live, engine }: Service, caller: Principal) {
   const operators = new Map(models.adapters().map(({ name, version }) => [version, name]));
-  const loaded = adapterSlots.list().map(({ version, requests }) => {
+  const loaded = adapterSlots.list().map(({ version, requests, idleMs }) => {
     const asked = live.nameOf(version);
     const seen = asked && (isAdmin(caller) || asked.caller === caller.id) ? asked.model : null;
-    return { name: operators.get(version) ?? seen, requests };
+    return { name: operators.get(version) ?? seen, requests, idle_seconds: idleMs / 1000 };
   });
   const free = Math.max(0, engine.info.maxLoras - loaded.length);
   return [...loaded, ...new Array<null>(free).fill(null)];

@@ -33,6 +33,12 @@ export const HistoryPointBody = Type.Object({
   ttft_p99: nullable(Type.Number()),
 });
 
+const AdapterRow = Type.Object({
+  name: nullable(Type.String()),
+  requests: Count,
+  idle_seconds: Type.Number({ description: "How long no request has run on it." }),
+});
+
 export const EngineBody = Type.Object(
   {
     object: Type.Literal("engine"),
@@ -46,7 +52,7 @@ export const EngineBody = Type.Object(
       fraction: Type.Number({ description: "0 to 1." }),
     }),
     prefix: Type.Object({ queries: Count, hits: Count }, { description: "Prompt tokens since the start." }),
-    adapters: Type.Array(nullable(Type.Object({ name: nullable(Type.String()), requests: Count })), {
+    adapters: Type.Array(nullable(AdapterRow), {
       description: "One per slot; null = free. Names of policies are shown to those who ask for them, and to admins.",
     }),
     replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Count })),

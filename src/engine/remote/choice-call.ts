@@ -6,7 +6,14 @@ import type { Finish, GenerateRequest } from "../contract.ts";
 import { EventReader, utf8 } from "./completion-stream.ts";
 import type { Call, HttpClient } from "./http-client.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import { finishOf, type ServerFacts, tokensOf, type WireCompletion, type WireError } from "./vllm-dialect.ts";
+import {
+  finishOf,
+  parseReply,
+  type ServerFacts,
+  tokensOf,
+  type WireCompletion,
+  type WireError,
+} from "./vllm-dialect.ts";
 import { finishOfEvent, finishOfReply } from "./wire-errors.ts";
 
 /** `cachedTokens`: of the prompt, when the server has said so. */
@@ -75,7 +82,7 @@ export class ChoiceCall {
 
   #payload(payload: string): void {
     if (payload === "[DONE]") this.#complete = true;
-    else this.#accept(parse(payload));
+    else this.#accept(parseReply(payload));
   }
 
   #accept(reply: WireCompletion | null): void {
@@ -128,16 +135,15 @@ export class ChoiceCall {
     if (this.#status !== 200) {
       this.#answerError();
     } else {
-      if (this.#body.length > 0) this.#accept(parse(Buffer.concat(this.#body).toString("latin1")));
+      if (this.#body.length > 0) this.#accept(parseReply(Buffer.concat(this.#body).toString("latin1")));
       this.lose("the stream ended early");
     }
   }
 
-  /** A status other than 200, with an error object or any other body. */
+  /** A status other than 200. */
   #answerError(): void {
     const text = Buffer.concat(this.#body).toString();
-    const error = parse(text)?.error ?? { message: text.slice(0, 200) };
-    this.#finish = finishOfReply(error, this.#status, this.#request, this.#server);
+    this.#finish = finishOfReply({ status: this.#status, text }, this.#request, this.#server);
     this.#complete = true;
     this.#flush();
   }
@@ -166,16 +172,6 @@ function flushSoon(flush: () => void): void {
     });
   }
   waiting.push(flush);
-}
-
-/** null: no JSON object. */
-function parse(text: string): WireCompletion | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** It names machines of the network behind this server, so only a request about a transfer gets it. */

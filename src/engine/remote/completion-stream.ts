@@ -3,20 +3,23 @@
 
 export class EventReader {
   readonly #onPayload: (payload: string) => void;
-  #rest = "";
+  /** The line that has begun. Pieces are only joined when it ends: its search would take quadratic time. */
+  #line = "";
 
   constructor(onPayload: (payload: string) => void) {
     this.#onPayload = onPayload;
   }
 
   push(bytes: Buffer): void {
-    const text = this.#rest + bytes.toString("latin1");
+    const text = bytes.toString("latin1");
     let from = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      if (text.startsWith("data:", from)) this.#onPayload(text.slice(from + 5, end).trim());
+      const line = this.#line + text.slice(from, end);
+      this.#line = "";
+      if (line.startsWith("data:")) this.#onPayload(line.slice(5).trim());
       from = end + 1;
     }
-    this.#rest = text.slice(from);
+    this.#line += text.slice(from);
   }
 }
 

@@ -57,6 +57,8 @@ export class HttpClient {
     { body = null, timeoutMs, signal }: { body?: unknown; timeoutMs?: number; signal?: AbortSignal },
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
+      const why = () => (signal!.reason as Error).message;
+      if (signal?.aborted) return reject(new Error(why()));
       const chunks: Buffer[] = [];
       let status = 0;
       const settle = (finish: () => void) => {
@@ -83,7 +85,7 @@ export class HttpClient {
         timeoutMs === undefined
           ? undefined
           : setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
-      const onAbort = () => stop((signal!.reason as Error).message);
+      const onAbort = () => stop(why());
       signal?.addEventListener("abort", onAbort);
     });
   }

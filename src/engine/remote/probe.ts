@@ -15,7 +15,7 @@ export const PROBE_TIMES: ProbeTimes = { intervalMs: 2000, silenceMs: 10_000 };
 
 /** What a server told about itself when it came up. */
 export interface Introduction {
-  server: Omit<ServerFacts, "vocabSize">;
+  server: Omit<ServerFacts, "vocabSize" | "front">;
   maxModelLen: number;
   policy: "priority" | "fcfs";
   /** Names of adapters that are loaded. */

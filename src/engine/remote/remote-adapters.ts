@@ -3,28 +3,37 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { HttpClient, Reply } from "./http-client.ts";
-import { adapterName } from "./vllm-dialect.ts";
+import { ADAPTER_PREFIX, adapterName } from "./vllm-dialect.ts";
 
 /** How long a folder may stay invisible, the first wait between two tries, and how long one load may take. */
 const VISIBLE_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8000;
 const LOAD_MS = 120_000;
+/** An adapter of another server that no request has used for so long may go. That server loads it again if it needs it. */
+const ABANDONED_SECONDS = 60;
 
 export class RemoteAdapters {
   readonly #client: HttpClient;
+  readonly #front: string;
   readonly #onNotice: (message: string, details: Record<string, unknown>) => void;
   /** Names that somebody here has asked for. */
   readonly #names = new Set<string>();
 
-  constructor(client: HttpClient, onNotice: (message: string, details: Record<string, unknown>) => void) {
+  /** `front`: this server, among all in front of the replica. */
+  constructor(
+    client: HttpClient,
+    front: string,
+    onNotice: (message: string, details: Record<string, unknown>) => void,
+  ) {
     this.#client = client;
+    this.#front = front;
     this.#onNotice = onNotice;
   }
 
   /** Rejects with a message for the user. */
   async load(version: string, folder: string, signal: AbortSignal): Promise<void> {
-    const name = adapterName(version);
+    const name = this.#name(version);
     this.#names.add(name);
     const patience = performance.now() + VISIBLE_MS;
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
@@ -40,18 +49,25 @@ export class RemoteAdapters {
     }
   }
 
-  /** Unloads an adapter that another run of this server loaded and that nobody here has asked for. false: none. */
+  /** Unloads what an earlier run of this server left, or what a server that may be gone loaded. false: nothing. */
   async #makeRoom(signal: AbortSignal): Promise<boolean> {
-    const { text } = await this.#client.whole("GET", "/v1/models", { timeoutMs: LOAD_MS, signal });
-    const stale = namesIn(text).find((name) => name.startsWith(adapterName("")) && !this.#names.has(name));
+    const reply = await this.#client.whole("GET", "/v1/engine", { timeoutMs: LOAD_MS, signal });
+    const stale = adaptersIn(reply)
+      .filter(({ name }) => name?.startsWith(ADAPTER_PREFIX) && !this.#names.has(name))
+      .sort((a, b) => b.idle_seconds - a.idle_seconds)
+      .find(({ name, idle_seconds }) => name!.startsWith(this.#name("")) || idle_seconds >= ABANDONED_SECONDS);
     if (stale === undefined) return false;
-    return (await this.#post("unload", { lora_name: stale }, signal)).status === 200;
+    return (await this.#post("unload", { lora_name: stale.name! }, signal)).status === 200;
   }
 
   async unload(version: string, signal: AbortSignal): Promise<void> {
-    const name = adapterName(version);
+    const name = this.#name(version);
     this.#names.delete(name);
     await this.#post("unload", { lora_name: name }, signal);
+  }
+
+  #name(version: string): string {
+    return adapterName(this.#front, version);
   }
 
   #post(what: "load" | "unload", body: Record<string, string>, signal: AbortSignal): Promise<Reply> {
@@ -63,7 +79,7 @@ function isLoadedAlready({ status, text }: Reply): boolean {
   return status === 400 && /already (?:been )?loaded/i.test(text);
 }
 
-/** Flywheel says so. vLLM makes room itself. */
+/** Only Flywheel says so. vLLM makes room itself. */
 function isFull({ status, text }: Reply): boolean {
   return (status === 400 || status === 503) && /\bslots?\b/.test(text);
 }
@@ -94,10 +110,14 @@ function messageOf(text: string): string {
   }
 }
 
-function namesIn(models: string): string[] {
-  try {
-    return (JSON.parse(models) as { data: { id: string }[] }).data.map(({ id }) => id);
-  } catch {
-    return [];
-  }
+interface LoadedAdapter {
+  name: string | null;
+  idle_seconds: number;
+}
+
+/** Of a Flywheel server's GET /v1/engine. */
+function adaptersIn({ status, text }: Reply): LoadedAdapter[] {
+  if (status !== 200) return [];
+  const { adapters } = JSON.parse(text) as { adapters: (LoadedAdapter | null)[] };
+  return adapters.filter((adapter) => adapter !== null);
 }

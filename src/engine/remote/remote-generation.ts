@@ -8,15 +8,9 @@ import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.
 import type { Finish, GenerateRequest, Generation } from "../contract.ts";
 import { GenerationStream } from "../thread/generation-stream.ts";
 import { ChoiceCall, type OnTokens } from "./choice-call.ts";
-import type { HttpClient } from "./http-client.ts";
+import type { HttpClient, Reply } from "./http-client.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import {
-  CompletionBodies,
-  needsWholeReply,
-  promptLogprobsBody,
-  type ServerFacts,
-  type WireCompletion,
-} from "./vllm-dialect.ts";
+import { CompletionBodies, needsWholeReply, parseReply, promptLogprobsBody, type ServerFacts } from "./vllm-dialect.ts";
 import { finishOfReply, productOf } from "./wire-errors.ts";
 import { promptLogprobs } from "./wire-logprobs.ts";
 
@@ -132,7 +126,7 @@ export class RemoteGeneration {
     const { client, server, id } = this.#host;
     const { promptTokenIds, sampling } = this.#request;
     const body = promptLogprobsBody(this.#request, server, id);
-    let reply: { status: number; text: string };
+    let reply: Reply;
     try {
       const options = { body, timeoutMs: PREFILL_MS, signal: this.#stopped.signal };
       reply = await client.whole("POST", "/v1/completions", options);
@@ -141,15 +135,15 @@ export class RemoteGeneration {
       this.#failAll({ reason: "error", stopReason: null, fault: "lost", message });
       return false;
     }
-    const found = JSON.parse(reply.text) as WireCompletion;
     if (reply.status !== 200) {
-      this.#failAll(finishOfReply(found.error ?? {}, reply.status, this.#request, server));
+      this.#failAll(finishOfReply(reply, this.#request, server));
       return false;
     }
-    const logprobs = found.choices?.[0]?.prompt_logprobs;
+    const found = parseReply(reply.text);
+    const logprobs = found?.choices?.[0]?.prompt_logprobs;
     if (!logprobs) throw new Error("the engine returns no log-probabilities of the prompt");
     this.#promptLogprobs = promptLogprobs(logprobs, promptTokenIds, sampling.promptLogprobs!);
-    this.#cachedTokens = found.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+    this.#cachedTokens = found?.usage?.prompt_tokens_details?.cached_tokens ?? 0;
     return true;
   }
 

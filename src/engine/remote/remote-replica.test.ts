@@ -17,10 +17,16 @@ async function startFake(options: FakeVllmOptions = {}, port = 0): Promise<FakeV
 }
 
 /** `silenceMs`: long, because on a busy machine a server is silent for a while. */
-async function connect(url: string, apiKey: string | null = null, silenceMs = 60_000): Promise<RemoteReplica> {
+async function connect(
+  url: string,
+  apiKey: string | null = null,
+  silenceMs = 60_000,
+  front = "a",
+): Promise<RemoteReplica> {
   const replica = new RemoteReplica({
     url,
     apiKey,
+    front,
     maxInFlight: 8,
     vocabSize: 100,
     maxModelLen: 1024,
@@ -142,6 +148,26 @@ it("fetches the prompt's log-probabilities before it streams", async () => {
     [true, 8],
   ]);
 });
+
+it.each([
+  [502, "<html>Bad Gateway</html>", "lost", "<html>Bad Gateway</html>"],
+  [503, "", "lost", "status 503"],
+  [401, '{"error":"Unauthorized"}', undefined, "status 401"],
+  [200, "<html>hello</html>", undefined, "no log-probabilities of the prompt"],
+])(
+  "looks at the status of the prompt's log-probabilities before the body: %i %s",
+  async (status, text, fault, message) => {
+    const fake = await startFake();
+    const replica = await connect(fake.url);
+    fake.prank = (_, response) => {
+      response.writeHead(status).end(text);
+      return true;
+    };
+    const finish = finishOf(await collect(replica.generate(generateRequest([5, 9], { promptLogprobs: 1 }))))!;
+    expect(finish.fault).toBe(fault);
+    expect(finish.message).toContain(message);
+  },
+);
 
 it("stops one choice by closing its connection", async () => {
   const fake = await startFake({ pace: 10 });
@@ -345,21 +371,40 @@ it("loads adapters under the name of their content, once more when they are not 
   fake.loadErrors = [{ status: 404, message: "No adapter found for /shared/a" }];
   await replica.loadAdapter("abc", "/shared/a");
   await replica.loadAdapter("abc", "/shared/a"); // "already loaded" is a success
-  expect(fake.loads.map(({ lora_name }) => lora_name)).toEqual(["fw-abc", "fw-abc", "fw-abc"]);
+  expect(fake.loads.map(({ lora_name }) => lora_name)).toEqual(["fw-a-abc", "fw-a-abc", "fw-a-abc"]);
   expect(tokensOf(await collect(replica.generate(generateRequest([5], {}, { adapter: "abc" })))).length).toBe(8);
-  expect(fake.completions.at(-1)!.model).toBe("fw-abc");
+  expect(fake.completions.at(-1)!.model).toBe("fw-a-abc");
   await replica.unloadAdapter("abc");
   const outputs = await collect(replica.generate(generateRequest([5], {}, { adapter: "abc" })));
   expect(finishOf(outputs)?.fault).toBe("unloaded");
 });
 
+const FULL = { status: 400, message: "no free slot" };
+
 it("makes room by unloading what an earlier run of this server left", async () => {
   const fake = await startFake();
   const replica = await connect(fake.url);
-  fake.adapters.set("fw-old", "/shared/old").set("theirs", "/shared/theirs");
-  fake.loadErrors = [{ status: 400, message: "no free slot" }];
+  fake.adapters.set("fw-a-old", "/shared/old").set("theirs", "/shared/theirs");
+  fake.loadErrors = [FULL];
   await replica.loadAdapter("new", "/shared/new");
-  expect([...fake.adapters.keys()]).toEqual(["theirs", "fw-new"]);
+  expect([...fake.adapters.keys()]).toEqual(["theirs", "fw-a-new"]);
+});
+
+it("unloads no adapter that another server uses, only what one left that is gone", async () => {
+  const fake = await startFake();
+  const [a, b] = [await connect(fake.url), await connect(fake.url, null, 60_000, "b")];
+  await a.loadAdapter("same", "/shared/same");
+  await b.loadAdapter("same", "/shared/same");
+  await b.loadAdapter("other", "/shared/other");
+  await a.unloadAdapter("same");
+  expect([...fake.adapters.keys()]).toEqual(["fw-b-same", "fw-b-other"]);
+  fake.loadErrors = [FULL];
+  await expect(a.loadAdapter("new", "/shared/new")).rejects.toThrow("no free slot");
+  expect([...fake.adapters.keys()]).toEqual(["fw-b-same", "fw-b-other"]);
+  fake.idle.set("fw-b-same", 61).set("fw-b-other", 59);
+  fake.loadErrors = [FULL];
+  await a.loadAdapter("new", "/shared/new");
+  expect([...fake.adapters.keys()]).toEqual(["fw-b-other", "fw-a-new"]);
 });
 
 it("unloads nothing when a load fails for another reason", async () => {

@@ -13,6 +13,8 @@ import type { ServerFacts } from "./vllm-dialect.ts";
 export interface RemoteOptions {
   url: string;
   apiKey: string | null;
+  /** This server, among all that may share the replica: the same after a restart. */
+  front: string;
   maxInFlight: number;
   /** The model as its files describe it. The server may serve a shorter context. */
   vocabSize: number;
@@ -54,7 +56,7 @@ export class RemoteReplica implements Replica {
     this.#times = { ...PROBE_TIMES, ...options.times };
     this.#client = new HttpClient(options.url, options.apiKey);
     this.#probe = new Probe(this.#client, this.#times);
-    this.#adapters = new RemoteAdapters(this.#client, (message, details) =>
+    this.#adapters = new RemoteAdapters(this.#client, options.front, (message, details) =>
       this.#notice(message, { engine: this.name, ...details }),
     );
     void this.#watch();
@@ -156,10 +158,10 @@ export class RemoteReplica implements Replica {
   }
 
   async #meet(metrics: Parameters<Probe["introduce"]>[0]): Promise<void> {
-    const { vocabSize, maxModelLen, maxLoras, maxLoraRank } = this.#options;
+    const { vocabSize, maxModelLen, maxLoras, maxLoraRank, front } = this.#options;
     const met = await this.#probe.introduce(metrics, vocabSize);
     this.#unusable = null;
-    this.#server = { ...met.server, vocabSize };
+    this.#server = { ...met.server, vocabSize, front };
     const block = metrics.blockSize ?? 16;
     this.#info = {
       vocabSize,

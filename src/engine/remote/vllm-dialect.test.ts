@@ -8,7 +8,7 @@ import { CompletionBodies, finishOf, type ServerFacts, tokensOf, type WireComple
 import { finishOfEvent, finishOfReply } from "./wire-errors.ts";
 import { outputLogprobs, promptLogprobs } from "./wire-logprobs.ts";
 
-const vllm: ServerFacts = { flywheel: false, version: [0, 27], model: "base", vocabSize: 100 };
+const vllm: ServerFacts = { flywheel: false, version: [0, 27], model: "base", vocabSize: 100, front: "a" };
 const flywheel: ServerFacts = { ...vllm, flywheel: true, version: [0, 1] };
 
 const body = (request: GenerateRequest, server = vllm, index = 0) =>
@@ -40,7 +40,7 @@ describe("the request", () => {
     const extra = { kvTransferParams: { a: 1 }, engineArgs: { b: "x" } };
     const request = generateRequest([1, 2, 3], sampling, { adapter: "3f9c", cacheSalt: "salt", priority: 5, extra });
     expect(body(request)).toEqual({
-      model: "fw-3f9c",
+      model: "fw-a-3f9c",
       prompt: [1, 2, 3],
       n: 1,
       stream: true,
@@ -255,7 +255,7 @@ describe("recorded replies", () => {
   it("tells what a refusal means", () => {
     const finish = (name: string, adapter: string | null = null) => {
       const { status, json } = recorded(name);
-      return finishOfReply(json!.error!, status, generateRequest([1], {}, { adapter }), vllm);
+      return finishOfReply({ status, text: JSON.stringify(json) }, generateRequest([1], {}, { adapter }), vllm);
     };
     expect(finish("c-lp21")).toMatchObject({ fault: "refused" });
     expect(finish("c-lp21").message).toContain("--max-logprobs");

@@ -16,14 +16,22 @@ export interface ServerFacts {
   /** Name under which it serves the base model. */
   model: string;
   vocabSize: number;
+  /** This server, among all that load adapters there. */
+  front: string;
 }
 
 /** Older ones ignore thinking_token_budget without a word. */
 const FIRST_WITH_THINKING_BUDGET = 20;
 
-/** Name under which a replica serves an adapter: one for each content, never reused. */
-export function adapterName(version: string): string {
-  return `fw-${version}`;
+/** Name of every adapter that a Flywheel server loads on a replica. */
+export const ADAPTER_PREFIX = "fw-";
+
+/**
+ * Name under which a replica serves an adapter: one for each content, never reused. Every server in front of the replica
+ * has names of its own, so that none unloads what another one needs.
+ */
+export function adapterName(front: string, version: string): string {
+  return `${ADAPTER_PREFIX}${front}-${version}`;
 }
 
 /** The body of the request for one choice, as text. Throws NotExpressible. */
@@ -73,7 +81,7 @@ export function promptLogprobsBody(request: GenerateRequest, server: ServerFacts
 
 function head(request: GenerateRequest, server: ServerFacts): Record<string, unknown> {
   return {
-    model: request.adapter === null ? server.model : adapterName(request.adapter),
+    model: request.adapter === null ? server.model : adapterName(server.front, request.adapter),
     prompt: request.promptTokenIds,
     n: 1,
     priority: request.priority,
@@ -195,6 +203,16 @@ export interface WireCompletion {
   usage?: { prompt_tokens_details?: { cached_tokens?: number | null } | null } | null;
   kv_transfer_params?: Readonly<Record<string, unknown>> | null;
   error?: WireError;
+}
+
+/** null: no JSON object. */
+export function parseReply(text: string): WireCompletion | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 export function tokensOf(choice: WireChoice, sampling: SamplingParams, into: SampledToken[]): void {

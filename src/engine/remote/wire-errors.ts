@@ -3,16 +3,14 @@
 import { forbiddingControls } from "../../sampling/controls.ts";
 import { NoLegalTokenError } from "../../sampling/errors.ts";
 import type { Finish, GenerateRequest } from "../contract.ts";
-import type { ServerFacts, WireError } from "./vllm-dialect.ts";
+import type { Reply } from "./http-client.ts";
+import { parseReply, type ServerFacts, type WireError } from "./vllm-dialect.ts";
 
-/** A status other than 200. */
-export function finishOfReply(
-  error: WireError,
-  status: number,
-  { adapter }: GenerateRequest,
-  server: ServerFacts,
-): Finish {
-  const text = error.message ?? `status ${status}`;
+/** A status other than 200. The body is an error object, or anything else where a proxy answers. */
+export function finishOfReply(reply: Reply, { adapter }: GenerateRequest, server: ServerFacts): Finish {
+  const { status } = reply;
+  const error = parseReply(reply.text)?.error ?? { message: reply.text.slice(0, 200) };
+  const text = error.message || `status ${status}`;
   const failed = { reason: "error", stopReason: null, message: text } as const;
   if (status === 404 && adapter !== null) return { ...failed, fault: "unloaded" };
   if (status === 400 || status === 413 || status === 422) {
