@@ -5,6 +5,7 @@
 import type { Engine } from "../engine/contract.ts";
 import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts";
 import { LocalReplica } from "../engine/fleet/local-replica.ts";
+import { replicaAlias } from "../engine/fleet/replica.ts";
 import { DEFAULT_SCHEDULING } from "../engine/scheduling.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
@@ -43,7 +44,7 @@ export async function createEmbeddedEngines(options: EmbeddedFleetOptions): Prom
     throw failed.reason;
   }
   const { prefixCaching = true, maxNumSeqs = DEFAULT_SCHEDULING.maxNumSeqs } = options.scheduling ?? {};
-  const replicas = running.map((engine, i) => new LocalReplica(`engine ${i}`, engine, maxNumSeqs));
+  const replicas = running.map((engine, i) => new LocalReplica(replicaAlias(i), engine, maxNumSeqs));
   return FleetEngine.start(replicas, { ...fleet, prefixCaching });
 }
 

@@ -135,6 +135,7 @@ export interface ModelInfo {
 
 /** One engine of a fleet, for metrics. */
 export interface ReplicaFacts {
+  /** May be an address: only admins see it. Everybody else knows a replica by its place (fleet/replica.ts). */
   name: string;
   /** "excluded": it says that it is ready, but has failed a moment ago. */
   state: "starting" | "ready" | "draining" | "away" | "excluded";

@@ -1,6 +1,7 @@
 // Records metrics for Prometheus. Each server has its own registry, so that tests do not share state.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { EngineStats, ReplicaFacts } from "../engine/contract.ts";
+import { replicaAlias } from "../engine/fleet/replica.ts";
 import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
 import { SharedHistogram } from "./shared-histogram.ts";
 
@@ -185,8 +186,8 @@ export class Metrics {
 
   #showReplicas(replicas: readonly ReplicaFacts[]): void {
     for (const name of Object.values(REPLICA_COUNTERS)) this.#counters.get(name)!.reset();
-    for (const facts of replicas) {
-      const replica = facts.name;
+    for (const [index, facts] of replicas.entries()) {
+      const replica = replicaAlias(index);
       for (const state of REPLICA_STATES) {
         this.#gauge("flywheel:replica_state", { replica, state }, state === facts.state ? 1 : 0);
       }

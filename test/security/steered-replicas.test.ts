@@ -1,16 +1,9 @@
 // Requests that try to steer the servers of --engine-url: where they fetch keys and values from, which rank runs them,
 // which plug-ins they load. The tests look at what reaches such a server.
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
-import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import type { OptionName } from "../../src/config/options.ts";
-import { type CompletionBody, FakeVllm } from "../fakes/fake-vllm.ts";
-import { MODEL } from "../wire/cli-process.ts";
-import { looseFetch } from "../wire/test-server.ts";
+import type { CompletionBody } from "../fakes/fake-vllm.ts";
+import { type Front, send, startFront } from "./front.ts";
 
 const TRANSFER = { do_remote_prefill: true, remote_host: "198.51.100.7", remote_port: 5600, remote_block_ids: [1] };
 const ARGS = { plugin: "of.the.attacker", kv_transfer_params: "x" };
@@ -56,31 +49,11 @@ const OWN_FIELDS = new Set(
   ).split(" "),
 );
 
-const opened: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
-
-async function start(flags: Partial<Record<OptionName, unknown>> = {}) {
-  const replica = await FakeVllm.start();
-  opened.push(replica);
-  const data = mkdtempSync(join(tmpdir(), "flywheel-steered-"));
-  const common = { model: MODEL, port: 0, data, apiKey: ["k"], engineUrl: [replica.url], training: false };
-  const server = await startServer(
-    loadConfig({ env: {}, flags: { ...common, logLevel: "warn", ...flags } }),
-    loadModel,
-  );
-  opened.push(server);
-  return { replica, server };
-}
-
 /** What the replica gets for a request. */
-async function reaches({ replica, server }: { replica: FakeVllm; server: RunningServer }, path: string, body: object) {
+async function reaches({ replica, server }: Front, path: string, body: object) {
   const before = replica.completions.length;
-  const headers = { authorization: "Bearer k", "content-type": "application/json", ...HEADERS };
-  const reply = await looseFetch(server.url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  const text = await reply.text();
-  expect(`${reply.status} ${text}`).toMatch(/^200 /);
+  const { status, text } = await send(server, "POST", path, body, HEADERS);
+  expect(`${status} ${text}`).toMatch(/^200 /);
   const sent: CompletionBody[] = replica.completions.slice(before);
   expect(sent.length).toBeGreaterThan(0);
   return { sent, text };
@@ -88,7 +61,7 @@ async function reaches({ replica, server }: { replica: FakeVllm; server: Running
 
 describe("a request that steers replicas", () => {
   it("is answered on every route, and nothing of it reaches the replica", async () => {
-    const one = await start();
+    const one = await startFront();
     for (const [path, body] of ROUTES) {
       const { sent, text } = await reaches(one, path, body);
       for (const completion of sent) {
@@ -100,7 +73,7 @@ describe("a request that steers replicas", () => {
   });
 
   it("is named in the log, each parameter once", async () => {
-    const one = await start();
+    const one = await startFront();
     const lines = () => JSON.stringify(one.server.service.logTail.lines);
     await reaches(one, ...ROUTES[0]!);
     await reaches(one, ...ROUTES[0]!);
@@ -115,7 +88,7 @@ describe("a request that steers replicas", () => {
   });
 
   it("passes on the members that --allowed-engine-args names, from every field, and no other", async () => {
-    const one = await start({ allowedEngineArgs: ["remote_port", "b"] });
+    const one = await startFront({ allowedEngineArgs: ["remote_port", "b"] });
     for (const [path, body] of ROUTES.filter(([path]) => !/messages|responses/.test(path))) {
       const completion = (await reaches(one, path, body)).sent.at(-1)!;
       expect(completion.kv_transfer_params).toEqual({ remote_port: 5600 });

@@ -63,8 +63,8 @@ it.each([1, 3, 7])("a stream does not show that engines died after every %i toke
   const stop = undisturbed.text.slice(9, 15); // found although it came from several engines
   expect(told(await stormy.stream({ ...long, stop }))).toEqual(told(await calm.stream({ ...long, stop })));
   const metrics = await (await stormy.get("/metrics")).text();
-  expect(metrics).toMatch(/flywheel:replica_resumes_total\{replica="r0"\} [1-9]/);
-  expect(metrics).toMatch(/flywheel:replica_failures_total\{replica="r0"\} [1-9]/);
+  expect(metrics).toMatch(/flywheel:replica_resumes_total\{replica="engine 0"\} [1-9]/);
+  expect(metrics).toMatch(/flywheel:replica_failures_total\{replica="engine 0"\} [1-9]/);
 });
 
 it("says that a retry helps when a request cannot go on", async () => {

@@ -1,6 +1,7 @@
 // The state of the engine as a caller may see it.
 
 import type { EngineStats } from "../../engine/contract.ts";
+import { replicaAlias } from "../../engine/fleet/replica.ts";
 import { isAdmin, type Principal } from "../http/auth.ts";
 import type { LiveRequest } from "../run/live-requests.ts";
 import type { Service } from "../service.ts";
@@ -9,6 +10,8 @@ import type { Service } from "../service.ts";
 export class EngineSnapshot {
   readonly #service: Service;
   readonly #shared: string;
+  /** `named`: by name, for admins. */
+  readonly #replicas: { public: string; named: string };
   readonly #rows: { caller: string; json: string }[];
 
   constructor(service: Service, stats: EngineStats = service.engine.stats()) {
@@ -22,9 +25,11 @@ export class EngineSnapshot {
         ...{ total: cacheTokens, fraction: stats.kvUsage },
       },
       prefix: { queries: stats.prefixQueries, hits: stats.prefixHits },
-      replicas: (service.engine.replicas?.() ?? []).map(({ name, state, inFlight }) => ({
-        ...{ name, state, in_flight: inFlight },
-      })),
+    };
+    const replicas = service.engine.replicas?.() ?? [];
+    this.#replicas = {
+      public: JSON.stringify(presentReplicas(replicas, false)),
+      named: JSON.stringify(presentReplicas(replicas, true)),
     };
     this.#shared = JSON.stringify(shared).slice(0, -1);
     const live = service.live.all();
@@ -40,8 +45,20 @@ export class EngineSnapshot {
     const all = isAdmin(caller);
     const rows = this.#rows.filter((row) => all || row.caller === caller.id).map(({ json }) => json);
     const adapters = JSON.stringify(presentAdapters(this.#service, caller));
-    return `${this.#shared},"adapters":${adapters},"requests":[${rows.join(",")}]`;
+    const replicas = all ? this.#replicas.named : this.#replicas.public;
+    return `${this.#shared},"replicas":${replicas},"adapters":${adapters},"requests":[${rows.join(",")}]`;
   }
+}
+
+/** In the order of --engine-url. Names may be addresses, so only admins see them. */
+export function presentReplicas(
+  replicas: readonly { name: string; state: string; inFlight: number }[],
+  named: boolean,
+) {
+  return replicas.map(({ name, state, inFlight }, index) => ({
+    name: named ? name : replicaAlias(index),
+    ...{ state, in_flight: inFlight },
+  }));
 }
 
 function presentRequest(request: LiveRequest, state: string) {

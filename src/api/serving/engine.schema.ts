@@ -55,7 +55,9 @@ export const EngineBody = Type.Object(
     adapters: Type.Array(nullable(AdapterRow), {
       description: "One per slot; null = free. Names of policies are shown to those who ask for them, and to admins.",
     }),
-    replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Count })),
+    replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Count }), {
+      description: "In the order of --engine-url. Admins see URLs as names.",
+    }),
     requests: Type.Array(RequestRow, { description: "The caller's own, oldest first; for admins, all." }),
     history: Type.Array(HistoryPointBody, { description: "One per second, the last 900." }),
     steps: Type.Array(

@@ -4,6 +4,8 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
+import { isAdmin, type Principal, principalOf } from "../http/auth.ts";
+import { presentReplicas } from "../serving/engine.present.ts";
 import { documented, ServerList } from "./training.schema.ts";
 
 export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
@@ -32,7 +34,10 @@ export function registerTrainingStatus(app: FastifyInstance, training: TrainingS
   app.get(
     "/v1/preview/servers",
     documented("The servers of this deployment, with their engines and running jobs", { response: ServerList }),
-    async () => ({ object: "list", data: (await training.servers()).map(present) }),
+    async (request) => {
+      const caller = principalOf(request);
+      return { object: "list", data: (await training.servers()).map((server) => present(server, caller)) };
+    },
   );
 }
 
@@ -41,12 +46,12 @@ function inPublic({ role, version, silentMs }: SeenServer) {
   return { role, version, alive: silentMs < ALIVE_MS };
 }
 
-function present(server: SeenServer) {
+function present(server: SeenServer, caller: Principal) {
   const { id, address, silentMs, facts, running } = server;
   return {
     ...{ id, ...inPublic(server), address, silent_seconds: Math.max(0, silentMs) / 1000 },
     models: facts.models,
-    replicas: facts.replicas.map(({ name, state, inFlight }) => ({ name, state, in_flight: inFlight })),
+    replicas: presentReplicas(facts.replicas, isAdmin(caller)),
     running_jobs: running.map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
   };
 }

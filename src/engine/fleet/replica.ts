@@ -16,8 +16,13 @@ export interface ReplicaLoad {
   at: number;
 }
 
+/** What everybody may call a replica, by its place in the fleet: its name may be an address. */
+export function replicaAlias(index: number): string {
+  return `engine ${index}`;
+}
+
 export interface Replica {
-  /** For logs and metrics: a URL, or "engine 0". Unique in the fleet. */
+  /** For logs and admins: a URL, or "engine 0". Unique in the fleet. */
   readonly name: string;
   /** Most choices to have there at once. */
   readonly maxInFlight: number;
