@@ -70,7 +70,7 @@ def replies(count: int, length: int, folder: str = MINI, forced: bool = False) -
     A reply ends where the model ends it, or after `length` tokens. `forced`: it goes on to that length in any case.
     """
     tokenizer = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, use_safetensors=True).to(DEVICE)
     end = model.config.eos_token_id
     torch.manual_seed(3)
     found = []

@@ -12,6 +12,9 @@ import tempfile
 import time
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../trainer")
+sys.path.insert(0, PACKAGE)
+from flywheel_trainer.channel import proof_of  # noqa: E402
+
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1", "-m", "flywheel_trainer"]
 PLAIN = [sys.executable, "-m", "flywheel_trainer"]
 
@@ -25,6 +28,7 @@ class TrainerProcess:
         self._listener.listen()
         own = {
             "PYTHONPATH": PACKAGE, "FLYWHEEL_TRAINER_SOCKET": f"{self.folder}/socket", "FLYWHEEL_TRAINER_NONCE": self.nonce,
+            "FLYWHEEL_TRAINER_KEY_FILE": "",
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error",
         }
         self._log = open(f"{self.folder}/log", "w+", encoding="utf8")
@@ -39,9 +43,7 @@ class TrainerProcess:
             self._listener.settimeout(seconds)
             self._connection, _ = self._listener.accept()
             self._lines = self._connection.makefile("r", encoding="utf8")
-            hello = json.loads(self._lines.readline())
-            if hello.get("nonce") != self.nonce:
-                raise RuntimeError("it does not know the nonce")
+            self._greet()
         self._connection.sendall((json.dumps({"type": "train", "id": 1, "task": task}) + "\n").encode())
         steps = []
         for line in self._lines:
@@ -54,6 +56,14 @@ class TrainerProcess:
                 raise RuntimeError(message.get("message", message["type"]))
         self._log.seek(0)
         raise RuntimeError("the trainer closed its connection: " + self._log.read()[-1500:])
+
+    def _greet(self) -> None:
+        """As the server does (src/training/process/key-proof.ts)."""
+        theirs, ours = json.loads(self._lines.readline())["challenge"], secrets.token_hex(32)
+        challenge = {"type": "challenge", "challenge": ours, "proof": proof_of(f"{self.nonce}:", "server", theirs, ours)}
+        self._connection.sendall((json.dumps(challenge) + "\n").encode())
+        if json.loads(self._lines.readline())["proof"] != proof_of(f"{self.nonce}:", "trainer", theirs, ours):
+            raise RuntimeError("it does not know the nonce")
 
     def processes(self) -> list[int]:
         """Everything that was started for it and lives: each carries the nonce in its environment."""

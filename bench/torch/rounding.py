@@ -37,7 +37,8 @@ def by_likelihood(off: Tensor, wanted: Tensor) -> list[float]:
 @torch.no_grad()
 def by_hugging_face(folder: str, dtype: torch.dtype, data: list[dict], wide_head: bool) -> Tensor:
     """One sequence at a time. `wide_head`: logits as float32 products of what the body gave."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa").to(DEVICE).eval()
+    options = {"dtype": dtype, "attn_implementation": "sdpa"}
+    model = AutoModelForCausalLM.from_pretrained(folder, **options, use_safetensors=True).to(DEVICE).eval()
     found = []
     for one in data:
         ids = torch.tensor([one["ids"]], device=DEVICE)
@@ -53,7 +54,7 @@ def by_hugging_face(folder: str, dtype: torch.dtype, data: list[dict], wide_head
 def round_weights(folder: str) -> str:
     """A copy of the checkpoint in bfloat16."""
     copy = tempfile.mkdtemp()
-    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(copy)
+    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, use_safetensors=True).save_pretrained(copy)
     return copy
 
 

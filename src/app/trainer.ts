@@ -1,12 +1,16 @@
 // The trainer that the options ask for: the embedded one, or PyTorch behind a command of the operator.
 
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { isGguf } from "../model/gguf/is-gguf.ts";
 import type { Log } from "../observe/log.ts";
+import { childEnvironment } from "../system/child-environment.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
+import { isLoopback } from "../system/loopback.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "../training/contract.ts";
 import { longestSequence } from "../training/onnx/longest-sequence.ts";
 import { CommandProcess } from "../training/process/command-process.ts";
@@ -22,6 +26,9 @@ const PING_MS = 10_000;
 /** A task whose process is lost runs again: someone may have killed one of many. A task that always ends it must not run forever. */
 const TRIES = 3;
 
+/** Characters. Shorter ones could be guessed by who has heard a proof. */
+const SHORTEST_KEY = 32;
+
 /** The Python package, beside dist/ and src/. */
 const PACKAGE_FOLDER = fileURLToPath(new URL("../../trainer", import.meta.url));
 
@@ -30,7 +37,18 @@ export function createTrainer(config: Config, log: Log): Trainer {
   if (config.trainer === "onnx") {
     const entry = compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts");
     const limits = (task: LimitsTask) => ({ maxTrainedLength: longestSequence(task) });
-    return new ProcessTrainer({ ...common, start: () => new ForkedProcess(entry), limits });
+    return new ProcessTrainer({
+      ...common,
+      start: () => new ForkedProcess(entry, childEnvironment(config.trainerEnv)),
+      limits,
+    });
+  }
+  const address = config.trainerAddress === null ? null : dialled(config.trainerAddress);
+  const key = config.trainerKeyFile === null ? null : readKey(config.trainerKeyFile);
+  if (address !== null && key === null && !isLoopback(address.host)) {
+    throw new OperatorError(
+      `--trainer-address ${address.host} can be reached from other machines: give --trainer-key-file, so that trainer and server can prove who they are`,
+    );
   }
   const start = () =>
     new CommandProcess({
@@ -38,7 +56,9 @@ export function createTrainer(config: Config, log: Log): Trainer {
       env: { ...pythonPath(), FLYWHEEL_TRAINER_DETERMINISTIC: config.trainerDeterministic ? "1" : "0" },
       startMs: START_MS,
       pingMs: PING_MS,
-      ...(config.trainerAddress !== null && { address: dialled(config.trainerAddress) }),
+      passedOn: config.trainerEnv,
+      ...(address && { address }),
+      ...(key && { key }),
       onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),
     });
   return new ProcessTrainer({
@@ -54,6 +74,22 @@ function dialled(text: string): { host: string; port: number } {
     throw new OperatorError(`--trainer-address ${text} is not HOST or HOST:PORT`);
   }
   return { host, port: Number(port ?? 0) };
+}
+
+/** The trainer's side reads it in the same way. */
+function readKey(file: string): { file: string; text: string } {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new OperatorError(`--trainer-key-file: ${(error as Error).message}`, { cause: error });
+  }
+  if (text.length < SHORTEST_KEY) {
+    throw new OperatorError(
+      `--trainer-key-file ${file} has fewer than ${SHORTEST_KEY} characters: openssl rand -hex 32`,
+    );
+  }
+  return { file: resolve(file), text };
 }
 
 /** The variable that lets Python find the trainer's package. */

@@ -1,5 +1,5 @@
 // The options of training: part of the table in options.ts.
-import { flag, integer, kept, type Option, oneOf, seconds, storage, text } from "./option.ts";
+import { flag, integer, kept, list, type Option, oneOf, seconds, storage, text } from "./option.ts";
 
 export const TRAINING_OPTIONS = {
   training: flag("Training", true, "Run training jobs and serve trained policies. If off, their routes do not exist."),
@@ -20,6 +20,18 @@ export const TRAINING_OPTIONS = {
     null,
     "Address of this machine where the torch trainer dials back over TCP, for a trainer on other machines. Default: a Unix socket.",
     { placeholder: "HOST[:PORT]" },
+  ),
+  trainerKeyFile: text(
+    "Training",
+    null,
+    "File with a key of 32 characters or more, under the same path on every machine of the torch trainer. Trainer and server prove to each other that they know it. Required with a --trainer-address that is not loopback.",
+    { placeholder: "FILE" },
+  ),
+  trainerEnv: list(
+    "Training",
+    [],
+    "Environment variable that trainer processes get, beside those for paths, languages, Python, PyTorch, GPUs, Ray and Slurm; A* stands for all that begin with A, except keys. May be repeated. The others of the server do not reach them.",
+    { placeholder: "NAME" },
   ),
   trainerDtype: oneOf(
     "Training",

@@ -2,8 +2,8 @@
 // bytes from the task and waits a moment per step. The first token id of the first sequence requests a fault: 101 =
 // crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter, 105 = hang. While
 // the file that FAKE_TRAINER_HELD_BY names exists, a task stays between its first two steps unless it is cancelled. Gets its
-// messages over IPC, or dials the socket that FLYWHEEL_TRAINER_SOCKET names, as a command of the operator does.
-import { createHash } from "node:crypto";
+// messages over IPC, or dials where FLYWHEEL_TRAINER_ADDRESS or FLYWHEEL_TRAINER_SOCKET says, as a command of the operator does.
+import { createHash, createHmac, randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -14,11 +14,13 @@ const HELD_BY = process.env.FAKE_TRAINER_HELD_BY;
 const STEP_MS = Number(process.env.FAKE_TRAINER_STEP_MS ?? 5);
 let cancelled = false;
 let task = 0;
-const socket = process.env.FLYWHEEL_TRAINER_SOCKET && connect(process.env.FLYWHEEL_TRAINER_SOCKET);
+const { FLYWHEEL_TRAINER_ADDRESS: address, FLYWHEEL_TRAINER_SOCKET: path } = process.env;
+const socket = address
+  ? connect({ host: address.split(":")[0], port: Number(address.split(":")[1]) })
+  : path && connect(path);
+const challenge = randomBytes(32).toString("hex");
 if (socket) {
-  const nonce = process.env.FAKE_TRAINER_NONCE ?? process.env.FLYWHEEL_TRAINER_NONCE;
-  const protocol = Number(process.env.FAKE_TRAINER_PROTOCOL ?? 1);
-  socket.write(`${JSON.stringify({ type: "hello", protocol, nonce })}\n`);
+  socket.write(`${JSON.stringify({ type: "hello", challenge })}\n`);
   createInterface({ input: socket }).on("line", (line) => receive(JSON.parse(line)));
   socket.on("close", () => process.exit(0));
 } else {
@@ -26,7 +28,18 @@ if (socket) {
   process.on("message", receive);
 }
 
+/** Proves that it knows the secret. */
+function prove(server) {
+  const nonce = process.env.FAKE_TRAINER_NONCE ?? process.env.FLYWHEEL_TRAINER_NONCE;
+  const file = process.env.FLYWHEEL_TRAINER_KEY_FILE;
+  const key = file ? readFileSync(file, "utf8").trim() : "";
+  const protocol = Number(process.env.FAKE_TRAINER_PROTOCOL ?? 2);
+  const proof = createHmac("sha256", `${nonce}:${key}`).update(`trainer ${challenge} ${server}`).digest("hex");
+  send({ type: "proof", protocol, proof });
+}
+
 function receive(message) {
+  if (message.type === "challenge") return prove(message.challenge);
   if (message.type === "ping") return process.env.FAKE_TRAINER_SILENT ? undefined : send({ type: "pong" });
   if (message.type === "cancel") cancelled = true;
   else if (message.type === "limits") {

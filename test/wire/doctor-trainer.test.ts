@@ -151,8 +151,8 @@ describe("one fault", () => {
   });
 
   it("launch: the trainer does not come up", async () => {
-    vi.stubEnv("FAKE_TRAINER_PROTOCOL", "2");
-    expect((await complaints()).launch).toMatch(/^wrong: .*it speaks protocol 2/);
+    vi.stubEnv("FAKE_TRAINER_PROTOCOL", "3");
+    expect((await complaints({ trainerEnv: ["FAKE_*"] })).launch).toMatch(/^wrong: .*it speaks protocol 3/);
     writeFileSync(join(folder, "launcher"), "#!/bin/sh\necho 'no such host' >&2\nexit 3\n");
     chmodSync(join(folder, "launcher"), 0o755);
     const found = await complaints({ trainerCommand: "launcher --nodes 2" });

@@ -5,4 +5,4 @@ arithmetic of one task at a time. It is started by torchrun or by a command of t
 server over a socket (channel.py).
 """
 
-PROTOCOL = 1
+PROTOCOL = 2

@@ -11,7 +11,7 @@ import threading
 import time
 from datetime import timedelta
 
-from .channel import GONE, Channel, die_with_parent
+from .channel import GONE, Channel, die_with_parent, secret_of
 
 if __name__ == "__main__":
     # before the imports that take seconds
@@ -39,6 +39,10 @@ STORE_SECONDS = 2
 # Faults of the task itself. The process stays usable after them.
 FAULTS = (AdapterError, ModelError, TaskError, TooLong)
 NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
+NO_ROOM = (
+    "the base model does not fit the free memory of this GPU: end other programs that use it, "
+    "or start the trainer with more processes, one per GPU"
+)
 OUT_OF_MEMORY = "the GPU has no memory left for this task: end other programs that use it, or train shorter sequences"
 
 
@@ -66,14 +70,14 @@ def run() -> None:
 
 def serve(channel: Channel, world: World, device: torch.device, models: "Models") -> None:
     channel.start(
+        secret_of(os.environ),
         {
             "protocol": PROTOCOL,
-            "nonce": os.environ.get("FLYWHEEL_TRAINER_NONCE", ""),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
             "devices": [device_name(device)],
             "world": world.size,
-        }
+        },
     )
     while True:
         message = channel.tasks.get()
@@ -85,7 +89,7 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
         if message["type"] != "train":
             channel.send({"type": "failed", "id": number, "message": NO_RUNS})
             continue
-        share([task], world)
+        share(task, world)
         hooks = Hooks(
             on_step=lambda metrics: channel.send({"type": "step", "id": number, "metrics": metrics}),
             cancelled=lambda: channel.cancelled(number),
@@ -116,19 +120,17 @@ def limits_answer(task: dict, device: torch.device, models: "Models", ranks: int
 
 def follow(world: World, models: "Models") -> None:
     while True:
-        box: list = [None]
-        share(box, world)
+        task = share(None, world)
         hooks = Hooks(on_step=lambda _: None, cancelled=lambda: False, model_for=models.get)
         try:
-            run_task(box[0], hooks, world)
+            run_task(task, hooks, world)
         except Cancelled:
             continue
 
 
-def share(box: list, world: World) -> None:
-    """Sends rank 0's task to the others."""
-    if world.size > 1:
-        dist.broadcast_object_list(box, 0, group=world.group)
+def share(task: dict | None, world: World) -> dict | None:
+    """Rank 0's task, on every rank."""
+    return world.gather(task)[0]
 
 
 class Models:
@@ -149,11 +151,11 @@ class Models:
         return self._held[1]
 
     def _mesh(self, folder: str, dtype: str) -> DeviceMesh | None:
-        """The ranks, if they must share the base model because it does not fit one of them."""
-        if not must_divide(folder, dtype, self._device):
+        """The ranks, if they must share the base model because it does not fit one of them. All decide alike."""
+        if not any(self._world.gather(must_divide(folder, dtype, self._device))):
             return None
         if self._world.size == 1:
-            raise ModelError("the base model does not fit this GPU: start the trainer with more processes, one per GPU")
+            raise ModelError(NO_ROOM)
         return DeviceMesh.from_group(self._world.group, self._device.type)
 
 

@@ -5,14 +5,17 @@ whoever started this process is gone, it ends at once: nobody could use its resu
 """
 
 import ctypes
+import hmac
 import json
 import os
 import queue
+import secrets
 import signal
 import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 
 # Not 0: torchrun ends the other ranks only when one fails.
 GONE = 1
@@ -25,7 +28,8 @@ PARENT_SECONDS = 2
 class Channel:
     """Messages from the server: limits, train, pass and update {id, task}, cancel {id}, ping.
 
-    To it: hello, step, done, failed, cancelled, pong.
+    To it: step, done, failed, cancelled, pong. Before all that, both prove that they know a secret: hello {challenge} to
+    the server, challenge {challenge, proof} from it, proof {proof, protocol} to it.
     """
 
     def __init__(self, where: str):
@@ -37,12 +41,23 @@ class Channel:
             host, _, port = where.rpartition(":")
             self._socket = socket.create_connection((host.strip("[]"), int(port)))
         self._socket.settimeout(SILENCE_SECONDS)
+        self._lines = self._socket.makefile("r", encoding="utf8")
         self._lock = threading.Lock()
         self._cancelled: int | None = None
         self.tasks: queue.Queue[dict] = queue.Queue()
 
-    def start(self, hello: dict) -> None:
-        self.send({"type": "hello", **hello})
+    def start(self, secret: str, about: dict) -> None:
+        """`about`: what the server should know of this process."""
+        challenge = secrets.token_hex(32)
+        self.send({"type": "hello", "challenge": challenge})
+        line = self._lines.readline()
+        if not line:
+            sys.exit("the server hung up: perhaps it has another key, or is another server")
+        answer = json.loads(line)
+        given = answer["challenge"]
+        if not hmac.compare_digest(answer["proof"], proof_of(secret, "server", challenge, given)):
+            sys.exit("whoever listens at the server's address does not know the key")
+        self.send({"type": "proof", "proof": proof_of(secret, "trainer", challenge, given), **about})
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, message: dict) -> None:
@@ -58,7 +73,7 @@ class Channel:
 
     def _read(self) -> None:
         try:
-            for line in self._socket.makefile("r", encoding="utf8"):
+            for line in self._lines:
                 message = json.loads(line)
                 if message["type"] in ("limits", "train", "pass", "update"):
                     self.tasks.put(message)
@@ -69,6 +84,20 @@ class Channel:
         except (OSError, ValueError):
             pass
         os._exit(GONE)
+
+
+def secret_of(environment: Mapping[str, str]) -> str:
+    """What only the server and the processes that it has started know; over a network, also the operator's key."""
+    key = ""
+    if file := environment.get("FLYWHEEL_TRAINER_KEY_FILE"):
+        with open(file, encoding="utf8") as text:
+            key = text.read().strip()
+    return f"{environment.get('FLYWHEEL_TRAINER_NONCE', '')}:{key}"
+
+
+def proof_of(secret: str, role: str, trainer: str, server: str) -> str:
+    """`role`: whose proof it is. `trainer`, `server`: their challenges."""
+    return hmac.new(secret.encode(), f"{role} {trainer} {server}".encode(), "sha256").hexdigest()
 
 
 def die_with_parent() -> None:

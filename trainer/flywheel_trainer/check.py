@@ -5,6 +5,7 @@ a finding and not a crash, so nothing heavy is imported at the top. `longest` an
 """
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -15,7 +16,7 @@ PACKAGES = ("torch", "transformers", "safetensors")
 OLDEST_PYTHON = (3, 11)
 # A value, its gradient and two moments of the optimizer, all float32.
 BYTES_PER_TRAINED = 16
-# Weights may take this share of a GPU; the rest is for a few rows at least.
+# Weights may take this share of the free memory of a GPU; the rest is for a few rows at least.
 LARGEST_SHARE = 0.8
 
 
@@ -93,14 +94,19 @@ def needs(folder: str, dtype: str, rank: int) -> dict:
 
 
 def must_divide(folder: str, dtype: str, device) -> bool:
-    """Whether the base model is too large for one device. FLYWHEEL_TRAINER_DIVIDE=1 says so in any case."""
+    """Whether the base model is too large for what is free on one device. FLYWHEEL_TRAINER_DIVIDE=1 says so anyway."""
     import torch
 
     if os.environ.get("FLYWHEEL_TRAINER_DIVIDE") == "1":
         return True
     if device.type != "cuda":
         return False
-    return needs(folder, dtype, 1)["weightBytes"] > LARGEST_SHARE * torch.cuda.mem_get_info(device)[1]
+    gc.collect()
+    torch.cuda.empty_cache()  # what the model before this one held
+    free, total = torch.cuda.mem_get_info(device)
+    # other programs must not change how a model is divided, because that changes the last bits
+    room = total if torch.are_deterministic_algorithms_enabled() else free
+    return needs(folder, dtype, 1)["weightBytes"] > LARGEST_SHARE * room
 
 
 def longest(task: dict, device, loaded, ranks: int) -> int:

@@ -97,9 +97,17 @@ class Pass:
 class TrainableModel:
     @staticmethod
     def load(folder: str, dtype: str, device: torch.device, mesh: DeviceMesh | None = None) -> "TrainableModel":
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=DTYPES[dtype], attn_implementation=NAME, local_files_only=True, trust_remote_code=False
-        )
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=DTYPES[dtype],
+                attn_implementation=NAME,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,  # other files are pickled programs
+            )
+        except OSError as error:
+            raise ModelError(f"transformers cannot read the weights: {error}") from error
         return TrainableModel(model, device, mesh)
 
     def __init__(self, model, device: torch.device, mesh: DeviceMesh | None = None):

@@ -4,6 +4,7 @@ With several ranks every rank reads the whole batch and makes the same plan. Eac
 one sum over the ranks gives the gradient of all. Rank 0 updates the parameters, reports and saves.
 """
 
+import io
 import math
 import os
 import resource
@@ -14,6 +15,7 @@ from typing import Callable
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn import functional as F
 
 from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
 from .batch import MicroBatch, Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
@@ -47,11 +49,19 @@ class World:
             dist.broadcast(tensor, 0, group=self.group)
 
     def gather(self, value: object) -> list:
+        """Every rank's value, of plain types, tensors and StepParts: torch's own way runs whatever the network brings."""
         if self.size == 1:
             return [value]
-        parts: list = [None] * self.size
-        dist.all_gather_object(parts, value, group=self.group)
-        return parts
+        file = io.BytesIO()
+        torch.save(value, file)
+        mine = torch.frombuffer(file.getbuffer(), dtype=torch.uint8)
+        sizes = [torch.empty(1, dtype=torch.int64) for _ in range(self.size)]
+        dist.all_gather(sizes, torch.tensor([len(mine)]), group=self.group)
+        longest = max(int(size) for size in sizes)
+        parts = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.size)]
+        dist.all_gather(parts, F.pad(mine, (0, longest - len(mine))), group=self.group)
+        files = [io.BytesIO(part[: int(size)].numpy().tobytes()) for part, size in zip(parts, sizes, strict=True)]
+        return [torch.load(file, weights_only=True) for file in files]
 
 
 @dataclass
@@ -71,6 +81,9 @@ class StepPart:
     """Values for the metrics, by the names of StepTokens."""
     numbers: dict[int, Tensor]
     """Rows of `token_numbers`, if the task keeps them."""
+
+
+torch.serialization.add_safe_globals([StepPart])
 
 
 def run_task(task: dict, hooks: Hooks, world: World) -> dict:

@@ -12,7 +12,8 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
 base, adapter, wanted = sys.argv[1:4]
-model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32), adapter).eval()
+base_model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, use_safetensors=True)
+model = PeftModel.from_pretrained(base_model, adapter).eval()
 reference = json.load(open(wanted, encoding="utf8"))
 ids = torch.tensor([reference["ids"]])
 with torch.no_grad():

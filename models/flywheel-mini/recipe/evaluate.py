@@ -44,7 +44,8 @@ def main():
     options = parser.parse_args()
     tokenizer = Tokenizer.from_file(os.path.join(options.model, "tokenizer.json"))
     end = tokenizer.token_to_id("<|im_end|>")
-    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=getattr(torch, options.dtype)).cuda().eval()
+    dtype = getattr(torch, options.dtype)
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype, use_safetensors=True).cuda().eval()
     torch.manual_seed(0)
     with open(options.cases) as lines:
         cases = [json.loads(line) for line in lines]

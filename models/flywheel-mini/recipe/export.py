@@ -21,7 +21,7 @@ def main():
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
-    weights = {name: tensor.bfloat16().contiguous() for name, tensor in torch.load(options.checkpoint).items()}
+    weights = {name: tensor.bfloat16().contiguous() for name, tensor in torch.load(options.checkpoint, weights_only=True).items()}
     save_file(weights, os.path.join(options.out, "model.safetensors"), metadata={"format": "pt"})
     config = {
         "architectures": ["Qwen3ForCausalLM"],

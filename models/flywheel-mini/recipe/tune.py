@@ -49,7 +49,7 @@ def main():
     torch.manual_seed(2)
     torch.set_float32_matmul_precision("high")
     model = Mini(choose()).cuda()
-    model.load_state_dict({k: v.float() for k, v in torch.load(options.start).items()})
+    model.load_state_dict({k: v.float() for k, v in torch.load(options.start, weights_only=True).items()})
     stream = Stream(options.tokens, [(name, epochs * options.share, every) for name, epochs, every in stage["plan"]], 65536, seed=2)
     text = HeldOut(options.pack, options.tokenizer)
     replies = Replies(options.tokens)

@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { promisify } from "node:util";
+import { childEnvironment } from "../../system/child-environment.ts";
 
 export interface TrainerCommand {
   /** Variables that the command sets before the program, such as CUDA_VISIBLE_DEVICES=0. */
@@ -38,7 +39,7 @@ export async function readCommand(command: string): Promise<TrainerCommand> {
 
 async function pathOf(program: string, env: Record<string, string>): Promise<string | null> {
   try {
-    const options = { env: { ...process.env, ...env } };
+    const options = { env: childEnvironment([], env) };
     const { stdout } = await promisify(execFile)("sh", ["-c", 'command -v -- "$0"', program], options);
     return stdout.trim() || null;
   } catch {

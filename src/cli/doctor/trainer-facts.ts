@@ -3,7 +3,6 @@
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { pythonPath } from "../../app/trainer.ts";
 
 /** What check.py prints. */
 export interface TrainerFacts {
@@ -30,7 +29,7 @@ export interface ModelNeeds {
 
 export interface PythonProgram {
   python: string;
-  /** Added to the environment. */
+  /** All of its environment. */
   env: Record<string, string>;
 }
 
@@ -58,7 +57,7 @@ export async function pythonVersion(program: PythonProgram): Promise<string> {
 }
 
 async function output({ python, env }: PythonProgram, args: string[]): Promise<string> {
-  const options = { env: { ...process.env, ...pythonPath(), ...env }, timeout: LONGEST_MS, maxBuffer: 2 ** 26 };
+  const options = { env, timeout: LONGEST_MS, maxBuffer: 2 ** 26 };
   try {
     return (await promisify(execFile)(python, args, options)).stdout;
   } catch (error) {

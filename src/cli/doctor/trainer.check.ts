@@ -2,10 +2,11 @@
 // that Python tells (trainer-facts.check.ts). In the end it starts the trainer as the server would.
 
 import { DEFAULT_WEIGHT_TYPE } from "../../app/embedded-engine.ts";
-import { createTrainer, roundsOtherwise, trainedWeights } from "../../app/trainer.ts";
+import { createTrainer, pythonPath, roundsOtherwise, trainedWeights } from "../../app/trainer.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import { createLog } from "../../observe/log.ts";
+import { childEnvironment } from "../../system/child-environment.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { readCommand, type TrainerCommand } from "./trainer-command.ts";
 import { checkFacts, isOlder } from "./trainer-facts.check.ts";
@@ -30,7 +31,8 @@ async function* checkEnvironment(config: Config, folder: string): AsyncGenerator
   yield commandFinding(command);
   if (command.path !== null && command.python === null) return;
   // without the command, the usual Python tells what else is missing
-  const program = { python: command.python ?? "python3", env: command.env };
+  const env = childEnvironment(config.trainerEnv, { ...pythonPath(), ...command.env });
+  const program = { python: command.python ?? "python3", env };
   try {
     const version = await pythonVersion(program);
     if (isOlder(version, OLDEST_PYTHON)) {

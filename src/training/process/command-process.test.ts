@@ -140,9 +140,9 @@ describe("a trainer behind a command", () => {
     await expect(run(task(HANG))).rejects.toThrow("was ended: it stopped answering");
   });
 
-  it("refuses another protocol, and waits in vain for whoever does not know the nonce", async () => {
-    start({ env: { FAKE_TRAINER_PROTOCOL: "2" } });
-    await expect(run(task())).rejects.toThrow("it speaks protocol 2; this server speaks 1");
+  it("refuses another protocol, and waits in vain for whoever does not know the secret", async () => {
+    start({ env: { FAKE_TRAINER_PROTOCOL: "3" } });
+    await expect(run(task())).rejects.toThrow("it speaks protocol 3; this server speaks 2");
     start({ env: { FAKE_TRAINER_NONCE: "guess" }, startMs: 2000 });
     await expect(run(task())).rejects.toThrow(/did not dial back|ended with code 0/);
   });

@@ -1,6 +1,7 @@
 // A trainer process made by a command line of the operator, such as torchrun. It dials back to a socket of ours and
 // sends one JSON object per line. Not over stdin and stdout: torchrun gives its ranks neither, and libraries print.
-// A random nonce shows that whoever dials was started by us.
+// Both sides prove that they know a random secret, which is only in the environment of what we start, and the operator's key
+// if the trainer may run on other machines (key-proof.ts).
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -9,12 +10,16 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linesOf } from "../../json/json-lines.ts";
+import { childEnvironment } from "../../system/child-environment.ts";
 import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import { type Challenges, isChallenge, isProof, newChallenge, proofOf } from "./key-proof.ts";
 import { howItEnded, LastWords, type TrainerProcess } from "./trainer-process.ts";
 
 export interface CommandOptions {
   /** Run by the shell. */
   command: string;
+  /** Variables of ours that it gets, beside those that every child gets. */
+  passedOn?: readonly string[];
   /** Added to the environment. */
   env: Readonly<Record<string, string>>;
   /** How long it may take until it dials back: it imports PyTorch first. */
@@ -25,23 +30,20 @@ export interface CommandOptions {
   onOutput?: (text: string) => void;
   /** Where it dials over TCP, from other machines too; port 0 picks a free one. Default: a Unix socket. */
   address?: { host: string; port: number };
+  /** A secret of the operator and the file with it, which has the same path on the other machines. */
+  key?: { file: string; text: string };
 }
 
-interface Hello {
-  type: "hello";
-  protocol: number;
-  nonce: string;
-}
+type Greeting = { type: "hello"; challenge: string } | { type: "proof"; proof: string; protocol: number };
+type FromCommand = Greeting | { type: "pong" } | (FromTrainer & { id: number });
 
-type FromCommand = Hello | { type: "pong" } | (FromTrainer & { id: number });
-
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 /** Pings that may go unanswered. */
 const MAX_SILENCE = 6;
 /** torchrun ends its ranks when it is asked to end; killed at once it could not. */
 const END_MS = 5_000;
-const HELLO_MS = 10_000;
-const HELLO_BYTES = 65_536;
+const PROOF_MS = 10_000;
+const PROOF_BYTES = 65_536;
 /** How long it may live after its connection has ended. */
 const LAST_MS = 1_000;
 
@@ -51,6 +53,8 @@ export class CommandProcess implements TrainerProcess {
   ended: Error | null = null;
   readonly #options: CommandOptions;
   readonly #nonce = randomBytes(16).toString("hex");
+  /** Never sent. */
+  readonly #secret: string;
   /** Only this user may enter it. */
   readonly #folder = mkdtempSync(join(tmpdir(), "flywheel-trainer-"));
   readonly #server: Server;
@@ -69,6 +73,7 @@ export class CommandProcess implements TrainerProcess {
 
   constructor(options: CommandOptions) {
     this.#options = options;
+    this.#secret = `${this.#nonce}:${options.key?.text ?? ""}`;
     this.#gone = new Promise((resolve) => {
       this.#resolveGone = resolve;
     });
@@ -108,12 +113,13 @@ export class CommandProcess implements TrainerProcess {
   /** `where`: variables that say where to dial. */
   #start(where: Record<string, string>): void {
     if (this.ended !== null) return;
-    const env = { ...process.env, ...this.#options.env };
-    const child = spawn("sh", ["-c", `exec ${this.#options.command}`], {
+    const { command, env, passedOn, key } = this.#options;
+    const own = { ...env, ...where, FLYWHEEL_TRAINER_NONCE: this.#nonce, FLYWHEEL_TRAINER_KEY_FILE: key?.file ?? "" };
+    const child = spawn("sh", ["-c", `exec ${command}`], {
       stdio: ["ignore", "pipe", "pipe"],
       // a group of its own, so that everything it starts can be ended
       detached: true,
-      env: { ...env, ...where, FLYWHEEL_TRAINER_NONCE: this.#nonce },
+      env: childEnvironment(passedOn, own),
     });
     this.#child = child;
     for (const stream of [child.stdout!, child.stderr!]) {
@@ -136,12 +142,18 @@ export class CommandProcess implements TrainerProcess {
   async #listen(socket: Socket): Promise<void> {
     socket.on("error", () => {}); // its end follows
     let known = false;
-    const strangers = this.#expectHello(socket);
+    let challenges: Challenges | null = null;
+    const strangers = this.#expectProof(socket);
     try {
       for await (const line of linesOf(socket.setEncoding("utf8"))) {
         const message = JSON.parse(line) as FromCommand;
-        if (!known) {
-          if (message.type !== "hello" || message.nonce !== this.#nonce) return;
+        if (challenges === null) {
+          if (message.type !== "hello" || !isChallenge(message.challenge)) return;
+          challenges = { trainer: message.challenge, server: newChallenge() };
+          const proof = proofOf(this.#secret, "server", challenges);
+          socket.write(`${JSON.stringify({ type: "challenge", challenge: challenges.server, proof })}\n`);
+        } else if (!known) {
+          if (message.type !== "proof" || !isProof(message.proof, this.#secret, "trainer", challenges)) return;
           if (message.protocol !== PROTOCOL) {
             this.#stop(`it speaks protocol ${message.protocol}; this server speaks ${PROTOCOL}`);
             return;
@@ -161,11 +173,11 @@ export class CommandProcess implements TrainerProcess {
     }
   }
 
-  /** Over TCP anyone may dial. Who does not say hello soon, or sends much else, is hung up on. */
-  #expectHello(socket: Socket): NodeJS.Timeout {
-    const due = performance.now() + HELLO_MS;
+  /** Over TCP anyone may dial. Who does not prove the secret soon, or sends much else, is hung up on. */
+  #expectProof(socket: Socket): NodeJS.Timeout {
+    const due = performance.now() + PROOF_MS;
     return setInterval(() => {
-      if (performance.now() > due || socket.bytesRead > HELLO_BYTES) socket.destroy();
+      if (performance.now() > due || socket.bytesRead > PROOF_BYTES) socket.destroy();
     }, 100);
   }
 
@@ -181,7 +193,8 @@ export class CommandProcess implements TrainerProcess {
 
   #receive(message: FromCommand): void {
     this.#silence = 0;
-    if (message.type === "hello" || message.type === "pong" || message.id !== this.#task) return;
+    if (message.type === "hello" || message.type === "proof" || message.type === "pong") return;
+    if (message.id !== this.#task) return;
     const { id: _, ...rest } = message;
     this.onMessage?.(rest);
   }

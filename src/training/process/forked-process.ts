@@ -2,6 +2,7 @@
 // parent, because the channel closes.
 
 import { type ChildProcess, fork } from "node:child_process";
+import { childEnvironment } from "../../system/child-environment.ts";
 import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
 import { howItEnded, LastWords, type TrainerProcess } from "./trainer-process.ts";
 
@@ -14,7 +15,7 @@ export class ForkedProcess implements TrainerProcess {
   readonly #gone: Promise<void>;
 
   /** `entry`: the script of the child; it speaks trainer-messages.ts. */
-  constructor(entry: URL, env?: NodeJS.ProcessEnv) {
+  constructor(entry: URL, env: NodeJS.ProcessEnv = childEnvironment()) {
     this.#child = fork(entry, { stdio: ["ignore", "ignore", "pipe", "ipc"], env });
     this.#child.stderr!.on("data", (chunk: Buffer) => this.#words.add(chunk));
     this.#child.on("message", (message: FromTrainer) => this.onMessage?.(message));
