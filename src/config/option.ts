@@ -178,8 +178,9 @@ export function engineArgNames(group: OptionGroup, help: string) {
   const parse = (raw: unknown) => {
     const names = option.parse(raw);
     const field = names.find((name) => /^(kv_transfer_params|engine_xargs|vllm_xargs|extra_args)$/.test(name));
-    if (field !== undefined)
+    if (field !== undefined) {
       throw new Error(`expects names of members such as do_remote_decode, not the field ${field}`);
+    }
     return names;
   };
   return { ...option, parse };

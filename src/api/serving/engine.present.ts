@@ -51,10 +51,7 @@ export class EngineSnapshot {
 }
 
 /** In the order of --engine-url. Names may be addresses, so only admins see them. */
-export function presentReplicas(
-  replicas: readonly { name: string; state: string; inFlight: number }[],
-  named: boolean,
-) {
+function presentReplicas(replicas: readonly { name: string; state: string; inFlight: number }[], named: boolean) {
   return replicas.map(({ name, state, inFlight }, index) => ({
     name: named ? name : replicaAlias(index),
     ...{ state, in_flight: inFlight },

@@ -2,10 +2,10 @@
 
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
+import { replicaAlias } from "../../engine/fleet/replica.ts";
 import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf } from "../http/auth.ts";
-import { presentReplicas } from "../serving/engine.present.ts";
 import { documented, ServerList } from "./training.schema.ts";
 
 export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
@@ -51,7 +51,10 @@ function present(server: SeenServer, caller: Principal) {
   return {
     ...{ id, ...inPublic(server), address, silent_seconds: Math.max(0, silentMs) / 1000 },
     models: facts.models,
-    replicas: presentReplicas(facts.replicas, isAdmin(caller)),
+    replicas: facts.replicas.map(({ name, state, inFlight }, index) => ({
+      name: isAdmin(caller) ? name : replicaAlias(index),
+      ...{ state, in_flight: inFlight },
+    })),
     running_jobs: running.map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
   };
 }
