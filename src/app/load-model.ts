@@ -94,7 +94,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     ...(own === null ? {} : { facts: factsOf(config, folder, own) }),
     close: async () => {
       await grammars.close();
-      text.close();
+      await text.close();
     },
   };
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { isGguf } from "../model/gguf/is-gguf.ts";
@@ -9,8 +10,13 @@ import { readGgufMetadata } from "../model/gguf/open-gguf.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
 import { resolveModel } from "../model/hub/hub.ts";
 import type { Log } from "../observe/log.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
 import { ggufTextFiles } from "../text/gguf/gguf-text-files.ts";
-import { loadTextModel, type TextModel, textModelOf } from "../text/text-model.ts";
+import { type TextModel, textModelOf } from "../text/text-model.ts";
+import { readTextFiles, type TextFiles } from "../text/tokenizer-files.ts";
+
+/** Heap of the thread that tokenises long texts: a vocabulary and the longest text. */
+const ENCODER_MB = 1024;
 
 export const BUNDLED_NAME = "flywheel-mini";
 
@@ -50,10 +56,18 @@ export async function loadText(folder: string, config: Config): Promise<TextMode
     chatTemplate: readTemplate(config.chatTemplate),
     chatTemplateKwargs: config.defaultChatTemplateKwargs,
     contentFormat: config.chatTemplateContentFormat,
+    startEncoder: () =>
+      new Worker(compiledEntry(import.meta.url, "./encoder-worker.ts"), {
+        workerData: { folder },
+        resourceLimits: { maxOldGenerationSizeMb: ENCODER_MB },
+      }),
   };
-  return isGguf(folder)
-    ? textModelOf(ggufTextFiles(readGgufMetadata(folder)), options)
-    : loadTextModel(folder, options);
+  return textModelOf(await readModelText(folder), options);
+}
+
+/** The files of the text side. `folder`: or a GGUF file. */
+export async function readModelText(folder: string): Promise<TextFiles> {
+  return isGguf(folder) ? ggufTextFiles(readGgufMetadata(folder)) : readTextFiles(folder);
 }
 
 /** The content of the file, or the text itself. */

@@ -214,8 +214,14 @@ export const ERRORS = {
     status: 413,
     type: "RequestTooLargeError",
     meaning:
-      "The body is larger than the route accepts, or has more than 200,000 JSON values. In training data, a trajectory or example may have 2,000,000 values, and there may be 1,000,000 of them.",
+      "The body is larger than the route accepts. In training data, a trajectory or example may have 2,000,000 values, and there may be 1,000,000 of them.",
     fix: "Send less, or raise `--max-body-bytes` (for training data, `--max-training-body-bytes`). Training does not use `top_logprobs`, `metadata` and `logs`, so you can omit them.",
+  },
+  too_many_values: {
+    ...BAD_REQUEST,
+    meaning:
+      "The body, or JSON inside its fields, has more than 200,000 values, or more than 100,000 texts, lists and objects (the names of fields and the numbers of `messages`, `tools` and `chat_template_kwargs` count too).",
+    fix: "Send less, or send it in several requests.",
   },
   invalid_training_request: {
     ...UNPROCESSABLE,

@@ -29,6 +29,12 @@ export function plainNumbers(value: unknown): unknown {
 
 const before = `{${JSON.stringify(EXACT_NUMBER_KEY)}:"`;
 
+/** A double holds every whole number of so many digits. */
+const EXACT_DIGITS = 15;
+
+/** Beyond so many characters a number is not a double, and working out which one it would be takes long. */
+const LONGEST_DOUBLE = 1000;
+
 /** JSON text with the numbers replaced that need it. Text that is not JSON does not become JSON. */
 export function markNumbers(text: string): string {
   const parts: string[] = [];
@@ -38,7 +44,9 @@ export function markNumbers(text: string): string {
     if (char === '"') i = stringEnd(text, i);
     if (char !== "-" && !isDigit(char)) continue;
     const start = i;
-    while (i + 1 < text.length && isOfNumber(text[i + 1]!)) i++;
+    let isWhole = true;
+    while (i + 1 < text.length && isOfNumber(text[i + 1]!)) isWhole = isDigit(text[++i]!) && isWhole;
+    if (i - start < EXACT_DIGITS && isWhole) continue;
     const literal = text.slice(start, i + 1);
     if (!isForgotten(literal)) continue;
     parts.push(text.slice(copied, start), before, literal, '"}');
@@ -89,6 +97,7 @@ function isOfNumber(char: string): boolean {
 /** A whole number written with a fraction or exponent, or one with more digits than a double holds. */
 function isForgotten(literal: string): boolean {
   if (!isJsonNumber(literal)) return false;
+  if (literal.length > LONGEST_DOUBLE) return true;
   const value = Number(literal);
   return /[.eE]/.test(literal) ? Number.isInteger(value) : !Number.isSafeInteger(value);
 }

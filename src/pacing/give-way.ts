@@ -22,3 +22,12 @@ export function givingWay(signal?: AbortSignal): GiveWay {
     signal?.throwIfAborted();
   };
 }
+
+/** Runs work that pauses by yielding, and gives way in its pauses. */
+export async function inTurns<T>(steps: Generator<undefined, T>, giveWay = givingWay()): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await giveWay();
+  }
+}

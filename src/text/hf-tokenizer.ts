@@ -12,7 +12,7 @@ import { readPieceSpelling } from "./encoding/piece-spelling.ts";
 import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens.ts";
 import { Vocabulary } from "./encoding/vocabulary.ts";
 import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
-import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
+import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 import { type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 /** Yields after every piece of work. May stop as soon as there are more than `maxTokens` ids. */
@@ -56,11 +56,7 @@ export class HfTokenizer implements Tokenizer {
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {
-    const steps = this.encodeSteps(text, options);
-    for (;;) {
-      const step = steps.next();
-      if (step.done) return step.value;
-    }
+    return drained(this.encodeSteps(text, options));
   }
 
   *encodeSteps(text: string, options: EncodeOptions = {}): Generator<undefined, number[]> {
@@ -68,20 +64,24 @@ export class HfTokenizer implements Tokenizer {
     return options.addSpecialTokens ? [...this.#before, ...ids, ...this.#after] : ids;
   }
 
-  decode(
-    ids: readonly number[],
-    options: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean } = {},
-  ): string {
+  decode(ids: readonly number[], options: DecodeOptions = {}): string {
+    return drained(this.decodeSteps(ids, options));
+  }
+
+  *decodeSteps(ids: readonly number[], options: DecodeOptions = {}): Generator<undefined, string> {
     const detokenizer = new Detokenizer(this, { promptTokenIds: [], ...options });
     const shown = options.skipSpecialTokens ? ids.filter((id) => !this.isSpecial(id)) : ids;
     let text = "";
-    for (let at = 0; at < shown.length; ) {
+    for (let at = 0, stepEnds = IDS_PER_STEP; at < shown.length; ) {
       const run = this.#byteRun(shown, at);
       // As in Rust's tokenizers: one invalid byte makes a whole run of <0xNN> tokens unreadable.
       if (run > 0 && !isUtf8(Uint8Array.from(shown.slice(at, at + run), (id) => this.bytes(id)[0]!))) {
         detokenizer.pushUnreadable(run);
         at += run;
       } else for (const end = at + Math.max(1, run); at < end; at++) text += detokenizer.push(shown[at]!);
+      if (at < stepEnds) continue;
+      yield;
+      stepEnds = at + IDS_PER_STEP;
     }
     return text + detokenizer.incomplete();
   }
@@ -135,6 +135,13 @@ export class HfTokenizer implements Tokenizer {
         return id;
       });
     return [ids(framed.slice(0, at)), ids(framed.slice(at + 1))];
+  }
+}
+
+function drained<T>(steps: Generator<undefined, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
   }
 }
 

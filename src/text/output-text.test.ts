@@ -23,6 +23,9 @@ function listTokenizer(tokens: readonly (string | readonly number[])[]): Tokeniz
     decode: () => {
       throw new Error("not needed");
     },
+    decodeSteps: () => {
+      throw new Error("not needed");
+    },
     piece: (id) => String(tokens[id]),
     bytes: (id) => bytes[id] ?? new Uint8Array(0),
     idOf: (piece) => tokens.indexOf(piece),

@@ -2,13 +2,11 @@
 // goes through here; completions and /tokenize use the same functions for text. Throws PromptError.
 
 import { writeExactJson } from "../json/exact-json.ts";
-import { givingWay } from "../pacing/give-way.ts";
 import type { RenderInput } from "./chat-template.ts";
 import { type ChatDocument, type ChatMessage, type ChatTool, joinedText } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";
 import type { TextModel } from "./text-model.ts";
-import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 
 export interface ChatInput {
   /** At least one. */
@@ -39,7 +37,7 @@ export interface ChatPrompt {
   echoText: string | null;
 }
 
-/** Limit for texts that no context length bounds. Tokenising blocks the main thread. */
+/** Limit for texts that no context length bounds. */
 const LONGEST_FREE_TEXT = 1_048_576;
 
 /** `length` is null for a prompt that will not run (/tokenize). */
@@ -52,9 +50,10 @@ export async function chatPrompt(
   if (length !== null && length.truncatePromptTokens === null) checkBesideMessages(model, input, request, length);
   const text = await model.render(input, requestedTemplate(request), request.client);
   const last = input.messages.at(-1)!;
+  const options = { addSpecialTokens: request.addSpecialTokens ?? false };
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
   return {
-    tokenIds: await tokenisePrompt(model, text, { addSpecialTokens: request.addSpecialTokens ?? false }, length),
+    tokenIds: await tokenisePrompt(model, text, options, length, request.client),
     text,
     replyRole,
     echoText: last.role === replyRole ? joinedText(last) : null,
@@ -86,21 +85,22 @@ export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Num
   return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
 }
 
-/** Lets other work run meanwhile, as `encodeBounded` does: a long prompt takes 100 ms. */
+/** `client`: the caller's id; see TextModel.encode. */
 export async function tokenisePrompt(
   model: TextModel,
   text: string,
   options: { addSpecialTokens: boolean },
   length: LengthRules | null,
+  client?: string,
 ): Promise<number[]> {
   if (length === null) {
     if (text.length > LONGEST_FREE_TEXT) {
       const message = `A text of ${text.length} characters is too long to tokenise: at most ${LONGEST_FREE_TEXT} are read at once.`;
       throw new PromptError("text_too_long", null, message);
     }
-    return encodePaced(model.tokenizer, text, options);
+    return model.encode(text, options, client);
   }
-  return fitTokens(await encodeBounded(model, text, options, length), length);
+  return fitTokens(await encodeBounded(model, text, options, length, client), length);
 }
 
 /** Tokenises a text before truncation. Skips the parts of an overlong text that cannot matter. */
@@ -109,19 +109,10 @@ export async function encodeBounded(
   text: string,
   options: { addSpecialTokens: boolean },
   length: LengthRules,
+  client?: string,
 ): Promise<number[]> {
   const maxTokens = length.truncatePromptTokens === null ? countedTokens(length) : Number.POSITIVE_INFINITY;
-  return encodePaced(model.tokenizer, boundText(text, length, model.longestToken), { ...options, maxTokens });
-}
-
-async function encodePaced(tokenizer: Tokenizer, text: string, options: EncodeOptions): Promise<number[]> {
-  const giveWay = givingWay();
-  const steps = tokenizer.encodeSteps(text, options);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-    await giveWay();
-  }
+  return model.encode(boundText(text, length, model.longestToken), { ...options, maxTokens }, client);
 }
 
 function renderInput(model: TextModel, request: ChatInput): RenderInput {

@@ -1,12 +1,17 @@
 // The text side of a served model: its tokenizer and chat templates. Templates from the model and the operator are
-// parsed once and rendered here, or in a separate process for long conversations. Request templates run in the sandbox.
+// parsed once and rendered here, or in a separate process for long conversations. Request templates run in the sandbox. Long
+// texts are tokenised in a thread.
 
+import type { Worker } from "node:worker_threads";
+import { inTurns } from "../pacing/give-way.ts";
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
+import { EncoderThread } from "./encoding/encoder-thread.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { PromptError } from "./prompt-error.ts";
 import type { ContentFormatOption } from "./template/inspect.ts";
+import { isLongToRender } from "./template/render-size.ts";
 import { TemplateSandbox } from "./template/sandbox.ts";
-import type { Tokenizer } from "./tokenizer-contract.ts";
+import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
 
 export interface TextModelOptions {
@@ -17,10 +22,16 @@ export interface TextModelOptions {
   /** How templates receive message content (default "auto"). */
   contentFormat?: ContentFormatOption;
   sandbox?: TemplateSandbox;
+  /** Starts a thread that tokenises long texts. Without one, the main thread does, and gives way where it can. */
+  startEncoder?: () => Worker;
 }
 
-/** In messages. Some templates take quadratic time: 400 ms for 1,000 messages, 3 ms for 50. */
-const LONG_CONVERSATION = 64;
+/** In characters: 10 ms, or 50 ms where a tokenizer takes quadratic time. */
+const LONG_TEXT = 8_192;
+
+/** A client's work takes turns with that of others. */
+const NO_CLIENT = "";
+
 const LONG_RENDER_LIMIT_MS = 60_000;
 
 export interface TextModelParts extends TextModelOptions {
@@ -45,10 +56,12 @@ export class TextModel {
   readonly #compiled = new Map<string, ChatTemplate>();
   readonly #contentFormat: ContentFormatOption;
   readonly #sandbox: TemplateSandbox;
+  readonly #encoder: EncoderThread | null;
   /** Renders long conversations with trusted templates. */
   readonly #renderer = new TemplateSandbox({
     isTrusted: true,
     timeLimitMs: LONG_RENDER_LIMIT_MS,
+    processes: 2,
     maxWaiting: 256,
     maxPerClient: 64,
   });
@@ -63,6 +76,7 @@ export class TextModel {
     this.#serverTemplate =
       parts.chatTemplate == null ? null : (this.#named.get(parts.chatTemplate) ?? parts.chatTemplate);
     this.#contentFormat = parts.contentFormat ?? "auto";
+    this.#encoder = parts.startEncoder === undefined ? null : new EncoderThread(parts.startEncoder);
     this.#sandbox = parts.sandbox ?? new TemplateSandbox();
     // Report an operator's mistake at startup, not at the first request.
     if (this.#serverTemplate !== null) this.#compile(this.#serverTemplate);
@@ -77,10 +91,10 @@ export class TextModel {
    * Renders with the request's template (its text, or the name of one of the model's), else the operator's, else the
    * model's. `client` is the caller's id, so that one client cannot keep the others waiting.
    */
-  async render(input: RenderInput, requested: string | null, client = ""): Promise<string> {
+  async render(input: RenderInput, requested: string | null, client = NO_CLIENT): Promise<string> {
     const isTrusted = requested === null || this.#isTrusted(requested);
     if (!isTrusted) return await this.#sandbox.render(requested, input, client, this.#contentFormat);
-    if (input.messages.length < LONG_CONVERSATION) return this.renderTrusted(input, requested);
+    if (!isLongToRender(input)) return this.renderTrusted(input, requested);
     return await this.#renderer.render(this.#trustedSource(input, requested), input, client, this.#contentFormat);
   }
 
@@ -100,9 +114,16 @@ export class TextModel {
     return name === null ? this.#templateFor(input.tools !== null) : (this.#named.get(name) ?? name);
   }
 
-  close(): void {
+  /** Does not hold up the main thread. `client` is the caller's id, as for `render`. */
+  async encode(text: string, options: EncodeOptions, client = NO_CLIENT): Promise<number[]> {
+    if (this.#encoder !== null && text.length > LONG_TEXT) return this.#encoder.encode(text, options, client);
+    return inTurns(this.tokenizer.encodeSteps(text, options));
+  }
+
+  async close(): Promise<void> {
     this.#sandbox.close();
     this.#renderer.close();
+    await this.#encoder?.close();
   }
 
   #isTrusted(requested: string): boolean {

@@ -6,6 +6,11 @@ export interface EncodeOptions {
   maxTokens?: number;
 }
 
+export interface DecodeOptions {
+  skipSpecialTokens?: boolean;
+  spacesBetweenSpecialTokens?: boolean;
+}
+
 export interface Tokenizer {
   /** Number of ids, special and added tokens included (largest id + 1). */
   readonly vocabSize: number;
@@ -17,10 +22,9 @@ export interface Tokenizer {
   encode(text: string, options?: EncodeOptions): number[];
   /** The same in short steps, so that a long text need not block its thread. */
   encodeSteps(text: string, options?: EncodeOptions): Generator<undefined, number[]>;
-  decode(
-    ids: readonly number[],
-    options?: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean },
-  ): string;
+  decode(ids: readonly number[], options?: DecodeOptions): string;
+  /** The same in short steps. */
+  decodeSteps(ids: readonly number[], options?: DecodeOptions): Generator<undefined, string>;
   /** The raw vocabulary piece, as tokenizer.json spells it ("Ġthe"); null for an id without a token. */
   piece(id: number): string | null;
   /** The exact bytes this token stands for inside a text; specials: the UTF-8 of their text. */

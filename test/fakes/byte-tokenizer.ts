@@ -32,6 +32,11 @@ export class ByteTokenizer implements Tokenizer {
     return Buffer.concat(shown.map((id) => this.bytes(id))).toString("utf8");
   }
 
+  *decodeSteps(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): Generator<undefined, string> {
+    yield;
+    return this.decode(ids, options);
+  }
+
   piece(id: number): string | null {
     return SPECIALS[id] ?? byteToChar[id] ?? null;
   }

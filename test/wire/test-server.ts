@@ -114,7 +114,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       root: "fakes/fake",
       close: async () => {
         await grammars.close();
-        text.close();
+        await text.close();
       },
       ...options.model,
     };

@@ -35,7 +35,7 @@ export async function prepareCompletion(
   prompts: readonly Prompt[],
   model: ServedModel,
   requestId: string,
-  clientGone: AbortSignal,
+  client: { id: string; gone: AbortSignal },
 ): Promise<PreparedCompletion> {
   const { config, defaults, engine } = service;
   const { maxModelLen, vocabSize } = engine.info;
@@ -49,7 +49,7 @@ export async function prepareCompletion(
   const promptLogprobs = body.prompt_logprobs ?? null;
   if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const compiled = await grammarFor(service, completionConstraint(body), clientGone);
+  const compiled = await grammarFor(service, completionConstraint(body), client.gone);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
@@ -58,7 +58,13 @@ export async function prepareCompletion(
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();
-    const { ids, text } = await readPrompt(service, prompt, body.add_special_tokens ?? true, length);
+    const { ids, text } = await readPrompt(
+      service,
+      prompt,
+      { addSpecialTokens: body.add_special_tokens ?? true },
+      length,
+      client.id,
+    );
     const chosen = toSamplingParams(body, {
       tokenizer,
       vocabSize,
@@ -126,10 +132,11 @@ export async function prepareCompletion(
 async function readPrompt(
   { text: model, engine }: Service,
   prompt: Prompt,
-  addSpecialTokens: boolean,
+  options: { addSpecialTokens: boolean },
   length: LengthRules,
+  client: string,
 ): Promise<{ ids: number[]; text: () => string }> {
-  const whole = typeof prompt === "string" ? await encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
+  const whole = typeof prompt === "string" ? await encodeBounded(model, prompt, options, length, client) : prompt;
   const ids = fitTokens(whole, length);
   // Text needs this check too: a tokenizer may have more tokens than the model has rows.
   checkTokenIds(ids, engine.info.vocabSize, "prompt");

@@ -1,5 +1,6 @@
 // POST /v1/completions, the older text dialect.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
@@ -50,13 +51,14 @@ export async function answerCompletion(
 ): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
+  const client = { id: principalOf(request).id, gone };
   const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
   service.logIgnored(request, ignored, body);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   const choices = readChoiceCount(body.n) * prompts.length;
   return admitted(service, request, { choices, model: body.model }, async (model, live) => {
-    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId, gone));
+    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId, client));
     const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone, live }));
     if (body.stream === true) {
       await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../errors/service-error.ts";
-import { MAX_DEPTH, MAX_VALUES, parseJsonObject } from "./json-body.ts";
+import { InnerJson, MAX_DEPTH, MAX_PARTS, MAX_VALUES, parseJsonObject } from "./json-body.ts";
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));
 
@@ -39,14 +39,27 @@ describe("parseJsonObject", () => {
   it("refuses bodies with too many values, without counting inside strings", () => {
     const list = (items: number) => `{"a":[${"1,".repeat(items - 1)}1]}`;
     expect(parse(list(MAX_VALUES - 3))).toHaveProperty("a");
-    for (const text of [
-      list(MAX_VALUES + 1),
-      `{"a":[${"{},".repeat(MAX_VALUES)}1]}`,
-      "[".repeat(5) + list(MAX_VALUES),
-    ]) {
-      expect(refusal(text)).toMatchObject({ status: 413, message: expect.stringMatching(/200000 values/) });
+    for (const text of [list(MAX_VALUES + 1), "[".repeat(5) + list(MAX_VALUES)]) {
+      expect(refusal(text)).toMatchObject({ status: 400, message: expect.stringMatching(/200000 values/) });
     }
     expect(parse(JSON.stringify({ a: "1,[".repeat(MAX_VALUES) }))).toHaveProperty("a");
+  });
+
+  it("refuses bodies with too many texts, lists and objects, and with too many numbers that templates may print", () => {
+    const refused = { status: 400, message: expect.stringMatching(/100000 texts, lists and objects/) };
+    const list = (item: string, items: number, field = "a") => `{"${field}":[${`${item},`.repeat(items - 1)}${item}]}`;
+    expect(parse(list("{}", MAX_PARTS - 3))).toHaveProperty("a");
+    for (const item of ["{}", "[]", '"x"']) expect(refusal(list(item, MAX_PARTS))).toMatchObject(refused);
+    expect(refusal(list('{"a":1}', MAX_PARTS / 2))).toMatchObject(refused);
+    expect(refusal(list("1", MAX_PARTS, "chat_template_kwargs"))).toMatchObject(refused);
+    expect(parse(`{"tools":[],"prompt":[${"1,".repeat(MAX_PARTS)}1]}`)).toHaveProperty("prompt");
+  });
+
+  it("counts the JSON texts of one request together", () => {
+    const inner = new InnerJson();
+    const text = `[${"{},".repeat(MAX_PARTS / 2)}1]`;
+    inner.parse(text);
+    expect(() => inner.parse(text)).toThrow(/The JSON text has more than 100000 texts, lists and objects/);
   });
 
   it("keeps the written form only of numbers that templates print", () => {

@@ -14,11 +14,14 @@ export const MAX_DEPTH = 256;
 /** Enough for prompts of token ids far beyond any context, and few enough to parse without delaying other requests. */
 export const MAX_VALUES = 200_000;
 
+/** Texts, lists and objects cost far more than numbers, here and wherever they are read afterwards. Names of fields count. */
+export const MAX_PARTS = 100_000;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes);
-  const { longIntegers, printed } = scan(text, "The body");
+  const { longIntegers, printed } = scan(text, "The body", allowance());
   let value: unknown;
   try {
     value = parseMarked(text, printed);
@@ -48,10 +51,15 @@ function parseMarked(text: string, printed: Scanned["printed"]): unknown {
   }
 }
 
-/** JSON text inside a field, with the same limits. */
-export function parseInnerJson(text: string): unknown {
-  scan(text, "The JSON text");
-  return JSON.parse(text);
+/** What the JSON texts inside the fields of one request may hold together: as much as a body. */
+export class InnerJson {
+  readonly #left: Allowance = allowance();
+
+  /** `mark`: keeps numbers as they are written. */
+  parse(text: string, mark: (json: string) => string = (json) => json): unknown {
+    scan(text, "The JSON text", this.#left);
+    return JSON.parse(mark(text));
+  }
 }
 
 function decode(bytes: Uint8Array): string {
@@ -77,6 +85,14 @@ const PRINTED = new Map([
   ['"messages"', markPrintedNumbers],
 ]);
 
+/** What is still allowed, of MAX_VALUES and MAX_PARTS. */
+interface Allowance {
+  values: number;
+  parts: number;
+}
+
+const allowance = (): Allowance => ({ values: MAX_VALUES, parts: MAX_PARTS });
+
 interface Scanned {
   /** By field of the outermost object. */
   longIntegers: Map<string, bigint>;
@@ -88,32 +104,38 @@ interface Scanned {
  * One pass over the text. Refuses documents that are nested too deeply or have too many values. Finds long integers and
  * printed fields of the outermost object. Malformed text may pass: JSON.parse refuses it afterwards.
  */
-function scan(text: string, subject: string): Scanned {
+function scan(text: string, subject: string, left: Allowance): Scanned {
   const longIntegers: Scanned["longIntegers"] = new Map();
   const printed: Scanned["printed"] = [];
+  const tooMany = (limit: number, of: string): ServiceError =>
+    new ServiceError("too_many_values", `${subject} has more than ${limit} ${of}.`, { param: "body" });
   let depth = 0;
-  let values = 1;
   let key = "";
+  /** Numbers that a template may print cost as much as a text. */
+  let isPrinted = false;
+  left.values--;
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
     if (c === QUOTE) {
+      if (--left.parts < 0) throw tooMany(MAX_PARTS, "texts, lists and objects");
       const end = stringEnd(text, i);
       if (depth === 1) key = text.slice(i, end + 1);
       i = end;
     } else if (c === 0x7b || c === 0x5b) {
       depth++;
-      values++; // the first one inside
+      left.values--; // the first one inside
+      if (--left.parts < 0) throw tooMany(MAX_PARTS, "texts, lists and objects");
       if (depth > MAX_DEPTH) throw malformed(`${subject} is nested more than ${MAX_DEPTH} levels deep.`);
       const mark = depth === 2 ? PRINTED.get(key) : undefined;
       if (mark !== undefined) printed.push({ mark, from: i, to: text.length });
+      isPrinted ||= mark !== undefined;
     } else if (c === 0x7d || c === 0x5d) {
       depth--;
-      if (depth === 1 && PRINTED.has(key)) printed.at(-1)!.to = i + 1;
+      if (depth === 1 && isPrinted) printed.at(-1)!.to = i + 1;
+      isPrinted &&= depth > 1;
     } else if (c === 0x2c) {
-      values++;
-      if (values > MAX_VALUES) {
-        throw new ServiceError("body_too_large", `${subject} has more than ${MAX_VALUES} values.`, { param: "body" });
-      }
+      if (--left.values < 0) throw tooMany(MAX_VALUES, "values");
+      if (isPrinted && --left.parts < 0) throw tooMany(MAX_PARTS, "texts, lists and objects");
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, longIntegers);
     }

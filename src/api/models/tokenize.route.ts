@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
+import { givingWay, inTurns } from "../../pacing/give-way.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
 import { principalOf } from "../http/auth.ts";
 import { Message } from "../request/message.schema.ts";
@@ -9,6 +10,7 @@ import { refusing } from "../request/prompt-errors.ts";
 import { readBody } from "../request/read-body.ts";
 import { ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
 import { chatInput, checkContinuation, checkTemplateTrust, templateFields } from "../request/template-fields.ts";
+import { jsonWith } from "../run/logprobs.wire.ts";
 import type { Service } from "../service.ts";
 
 const TokenizeRequest = Type.Object(
@@ -53,15 +55,21 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
         response: { 200: TokenizeReply, 400: ErrorBody },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { value: body } = readBody(TokenizeRequest, request.body ?? null);
       const model = await service.models.resolve(body.model, principalOf(request));
       model.release();
       await service.turns.next();
       const tokens = await tokenise(service, body, principalOf(request).id);
-      const strings =
-        body.return_token_strs === true ? tokens.map((id) => service.text.tokenizer.piece(id) ?? "") : null;
-      return { count: tokens.length, max_model_len: service.engine.info.maxModelLen, tokens, token_strs: strings };
+      const piece = (id: number) => service.text.tokenizer.piece(id) ?? "";
+      const facts = { count: tokens.length, max_model_len: service.engine.info.maxModelLen };
+      const lists = {
+        tokens: await listJson(tokens, (id) => id),
+        token_strs: body.return_token_strs === true ? await listJson(tokens, piece) : "null",
+      };
+      return reply
+        .type("application/json; charset=utf-8")
+        .send(jsonWith({ ...facts, tokens: null, token_strs: null }, lists));
     },
   );
   app.post(
@@ -80,9 +88,22 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
       const model = await service.models.resolve(body.model, principalOf(request));
       model.release();
       // A model may have more rows than its tokenizer has tokens. Such ids are valid but have no text.
-      return { prompt: service.text.tokenizer.decode(body.tokens) };
+      return { prompt: await inTurns(service.text.tokenizer.decodeSteps(body.tokens)) };
     },
   );
+}
+
+const ITEMS_PER_STEP = 4096;
+
+/** The JSON of a long list, without holding up others. */
+async function listJson(ids: readonly number[], item: (id: number) => unknown): Promise<string> {
+  const giveWay = givingWay();
+  const parts: string[] = [];
+  for (let at = 0; at < ids.length; at += ITEMS_PER_STEP) {
+    parts.push(JSON.stringify(ids.slice(at, at + ITEMS_PER_STEP).map(item)).slice(1, -1));
+    await giveWay();
+  }
+  return `[${parts.join(",")}]`;
 }
 
 async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, client: string): Promise<number[]> {
@@ -92,7 +113,7 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, 
     }
     const { prompt } = body;
     const options = { addSpecialTokens: body.add_special_tokens ?? true };
-    return refusing(() => tokenisePrompt(service.text, prompt, options, null));
+    return refusing(() => tokenisePrompt(service.text, prompt, options, null, client));
   }
   checkContinuation(body);
   checkTemplateTrust(body, service.config);

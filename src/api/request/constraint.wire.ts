@@ -5,7 +5,7 @@ import type { Static, TObject } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { PlainShape } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
-import { parseInnerJson } from "../http/json-body.ts";
+import { InnerJson } from "../http/json-body.ts";
 import type { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
 
 type Format = Static<typeof ResponseFormat>;
@@ -130,7 +130,7 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): PlainShape | null {
 function asJson(value: unknown, field: string): JsonValue {
   if (typeof value !== "string") return value as JsonValue;
   try {
-    return parseInnerJson(value) as JsonValue;
+    return new InnerJson().parse(value) as JsonValue;
   } catch (error) {
     if (error instanceof ServiceError) {
       throw bad(`structured_outputs.${field}: ${error.message}`, "structured_outputs", error);

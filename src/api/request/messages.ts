@@ -1,9 +1,11 @@
 // Converts parsed messages, tools and tool calls to the form that chat templates see. Content becomes a list of texts,
 // arguments become values, reasoning gets one name. Throws a PromptError with the path of a value it cannot convert.
 
-import { parseExactJson } from "../../json/exact-json.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { markNumbers } from "../../json/exact-json.ts";
 import type { ChatMessage, ChatTool, ChatToolCall } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
+import { InnerJson } from "../http/json-body.ts";
 import type { WireContentPart, WireMessage, WireTool, WireToolCall } from "./message.schema.ts";
 
 /** Part type → the field that holds its text. */
@@ -19,11 +21,12 @@ const MEDIA_TYPES = /^(input_)?(image|audio|video|file)(_url|_pil|_embeds)?$/;
 
 export function chatMessages(messages: readonly WireMessage[]): ChatMessage[] {
   if (messages.length === 0) throw invalid("messages", "There must be at least one message.");
-  return messages.map((message, index) => chatMessage(message, `messages.${index}`));
+  const inner = new InnerJson();
+  return messages.map((message, index) => chatMessage(message, `messages.${index}`, inner));
 }
 
-/** `path` locates the message in errors. */
-export function chatMessage(message: WireMessage, path: string): ChatMessage {
+/** `path` locates the message in errors. `inner` reads the arguments of tool calls. */
+export function chatMessage(message: WireMessage, path: string, inner = new InnerJson()): ChatMessage {
   const { role, content, name, tool_call_id, tool_calls, tools } = message;
   const reasoning = message.reasoning ?? message.reasoning_content ?? null;
   return {
@@ -32,7 +35,7 @@ export function chatMessage(message: WireMessage, path: string): ChatMessage {
     ...(name === undefined ? {} : { name }),
     ...(reasoning === null ? {} : { reasoning }),
     ...(tool_calls?.length
-      ? { toolCalls: tool_calls.map((call, i) => chatToolCall(call, `${path}.tool_calls.${i}`)) }
+      ? { toolCalls: tool_calls.map((call, i) => chatToolCall(call, `${path}.tool_calls.${i}`, inner)) }
       : {}),
     ...((tool_call_id ?? null) === null ? {} : { toolCallId: tool_call_id! }),
     ...(tools?.length ? { tools: tools.map(chatTool) } : {}),
@@ -70,21 +73,26 @@ function textOf(part: WireContentPart, path: string): string | null {
   throw invalid(`${path}.${field}`, `A part of the type ${type} needs a string here.`);
 }
 
-function chatToolCall({ id, function: { name, arguments: args } }: WireToolCall, path: string): ChatToolCall {
+function chatToolCall(
+  { id, function: { name, arguments: args } }: WireToolCall,
+  path: string,
+  inner: InnerJson,
+): ChatToolCall {
   return {
     ...((id ?? null) === null ? {} : { id: id! }),
     type: "function",
-    function: { name, arguments: argumentValues(args ?? "", `${path}.function.arguments`) },
+    function: { name, arguments: argumentValues(args ?? "", `${path}.function.arguments`, inner) },
   };
 }
 
 /** Clients send JSON text, but templates expect values. Empty text means no arguments. */
-function argumentValues(args: string | Record<string, unknown>, path: string): unknown {
+function argumentValues(args: string | Record<string, unknown>, path: string, inner: InnerJson): unknown {
   if (args === "") return {};
   if (typeof args !== "string") return args;
   try {
-    return parseExactJson(args);
+    return inner.parse(args, markNumbers);
   } catch (cause) {
+    if (cause instanceof ServiceError) throw invalid(path, cause.message, cause);
     throw invalid(path, "Arguments are not valid JSON.", cause);
   }
 }

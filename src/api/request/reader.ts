@@ -205,12 +205,13 @@ function mapReader({ patternProperties, maxProperties, propertyNames }: Node): R
   return (value, reading) => {
     reading.value = value;
     if (!isJsonObject(value)) return notAnObject(reading);
-    if (read === undefined) return value;
+    if (read === undefined && maxProperties === undefined) return value;
     const names = Object.keys(value);
     if (names.length > most) return reading.fail("too_long", `Dictionary should have at most ${most} items`);
     if (names.some((name) => name.length > longest)) {
       return reading.fail("string_too_long", `Names should have at most ${longest} characters`);
     }
+    if (read === undefined) return value;
     const entries: [string, unknown][] = [];
     for (const name of names) {
       if (reading.violations.full) break;

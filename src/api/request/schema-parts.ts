@@ -26,8 +26,20 @@ export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: "object", 
 
 const Scalar = Type.Union([Type.String(), Type.Number()]);
 
+/** Names in one of the objects below: more than anybody sets, and few enough to read at once. */
+const MOST_NAMES = 1000;
+
+/** The same with a bounded number of keys. */
+export const Variables = Type.Unsafe<Record<string, unknown>>({
+  type: "object",
+  additionalProperties: true,
+  maxProperties: MOST_NAMES,
+});
+
 /** Per-request parameters for engine extensions. */
-export const ExtraArgs = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Array(Scalar)]));
+export const ExtraArgs = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Array(Scalar)]), {
+  maxProperties: MOST_NAMES,
+});
 
 export const StreamOptions = Type.Object(
   {

@@ -6,7 +6,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 import type { ChatInput } from "../../text/prompt.ts";
 import { Tool, type WireMessage } from "./message.schema.ts";
 import { chatMessages, chatTools } from "./messages.ts";
-import { AnyObject, orNull } from "./schema-parts.ts";
+import { orNull, Variables } from "./schema-parts.ts";
 
 export const templateFields = {
   tools: orNull(Type.Array(Tool), { description: "Shown to the model through the chat template." }),
@@ -24,7 +24,7 @@ export const templateFields = {
     }),
   ),
   chat_template: orNull(Type.String(), { description: "A Jinja template to use instead of the model's." }),
-  chat_template_kwargs: orNull(AnyObject, { description: "Additional template variables." }),
+  chat_template_kwargs: orNull(Variables, { description: "Additional template variables." }),
 };
 
 const TemplateFields = Type.Object(templateFields);

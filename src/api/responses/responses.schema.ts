@@ -2,7 +2,7 @@
 // by OpenAI; items.ts and tools.ts read them and say why one is refused.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../request/sampling.schema.ts";
-import { AnyObject, int64, orNull, refused } from "../request/schema-parts.ts";
+import { AnyObject, int64, orNull, refused, Variables } from "../request/schema-parts.ts";
 
 const TextFormat = Type.Object({
   type: Type.Enum(["text", "json_object", "json_schema"]),
@@ -65,7 +65,7 @@ export const ResponsesRequest = Type.Object(
       { description: "At most 16 texts, returned with the response." },
     ),
     ...{ seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
-    chat_template_kwargs: orNull(AnyObject, { description: "Additional template variables." }),
+    chat_template_kwargs: orNull(Variables, { description: "Additional template variables." }),
     cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
     priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
     prompt_cache_key: orNull(Type.String(), { description: "Accepted without effect: prefixes are found by content." }),

@@ -65,7 +65,7 @@ async function examineReplicas(config: Config, asJson: boolean): Promise<(Examin
       if (!asJson) printSummary(examination, ours);
     }
   } finally {
-    ours.text.close();
+    await ours.text.close();
   }
   return examined;
 }

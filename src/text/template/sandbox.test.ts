@@ -83,7 +83,7 @@ test("too many waiting jobs are refused", async () => {
 });
 
 test("a client can have only a few jobs, and does not hold up other clients", async () => {
-  const shared = new TemplateSandbox({ maxPerClient: 2 });
+  const shared = new TemplateSandbox({ maxPerClient: 1 });
   const hostile = Array.from({ length: 10 }, () => shared.render("{{ 1 }}", input, "hostile"));
   const honest = shared.render("{{ 'honest' }}", input, "honest");
   const settled = await Promise.allSettled(hostile);
@@ -91,6 +91,26 @@ test("a client can have only a few jobs, and does not hold up other clients", as
   expect(settled[2]).toMatchObject({ reason: { code: "template_busy", param: "chat_template" } });
   expect(await honest).toBe("honest");
   expect(await shared.render("{{ 2 }}", input, "hostile")).toBe("2");
+  shared.close();
+});
+
+test("clients take turns, however many jobs one of them has", async () => {
+  const shared = new TemplateSandbox({ maxPerClient: 20 });
+  const ended: string[] = [];
+  const render = (client: string) => shared.render("{{ 1 }}", input, client).then(() => ended.push(client));
+  await Promise.all([...Array.from({ length: 10 }, () => render("hostile")), render("honest")]);
+  expect(ended.indexOf("honest")).toBe(1);
+  shared.close();
+});
+
+test("of several processes, one client leaves one to the others", async () => {
+  const shared = new TemplateSandbox({ isTrusted: true, processes: 2, timeLimitMs: 30_000 });
+  const slow = "{% for a in range(2000) %}{% for b in range(500) %}{% endfor %}{% endfor %}";
+  const ended: string[] = [];
+  const render = (source: string, client: string) =>
+    shared.render(source, input, client).then(() => ended.push(client));
+  await Promise.all([render(slow, "hostile"), render(slow, "hostile"), render("{{ 1 }}", "honest")]);
+  expect(ended[0]).toBe("honest");
   shared.close();
 });
 
