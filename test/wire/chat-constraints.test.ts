@@ -12,7 +12,7 @@ it("constrains output and refuses what cannot be compiled, without harm to other
     additionalProperties: false,
   };
   const wanted = [
-    { response_format: { type: "json_schema", json_schema: { schema } } },
+    { response_format: { type: "json_schema", json_schema: { name: "n", schema } } },
     { structured_outputs: { json: JSON.stringify(schema) } },
     { structured_outputs: { regex: "[a-c]{3}" } },
     { structured_outputs: { choice: ["left", "right"] } },

@@ -248,8 +248,15 @@ export const CASES: readonly ValidationCase[] = [
   {
     name: "rf no name",
     body: { response_format: { type: "json_schema", json_schema: { schema: {} } } },
+    expect: "400 T body.response_format.json_schema.name",
+  },
+  {
+    name: "rf named",
+    body: { response_format: { type: "json_schema", json_schema: { name: "n", schema: {} } } },
     expect: "200",
   },
+  { name: "so regex NUL", body: { structured_outputs: { regex: "a\0b" } }, expect: "400 B structured_outputs" },
+  { name: "guided regex NUL", body: { guided_regex: "\0" }, expect: "400 B structured_outputs" },
   { name: "rf text", body: { response_format: { type: "text" } }, expect: "200" },
   { name: "rf null", body: { response_format: null }, expect: "200" },
   { name: "rf json_object", body: { response_format: { type: "json_object" } }, expect: "200" },

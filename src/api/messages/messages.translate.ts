@@ -113,7 +113,9 @@ function thinking({ thinking, output_config: output }: PromptBody, parsesReasoni
 
 function format({ output_config: output }: PromptBody): Pick<ChatBody, "response_format"> {
   const schema = output?.format?.schema;
-  return schema === undefined ? {} : { response_format: { type: "json_schema", json_schema: { schema } } };
+  return schema === undefined
+    ? {}
+    : { response_format: { type: "json_schema", json_schema: { name: "output", schema } } };
 }
 
 function refuse(message: string, param: string): ServiceError {

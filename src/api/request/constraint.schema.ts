@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { AnyObject, orNull } from "./schema-parts.ts";
 
 const JsonSchemaFormat = Type.Object({
-  name: orNull(Type.String()),
+  name: Type.String(),
   description: orNull(Type.String()),
   schema: orNull(AnyObject, { description: "The JSON Schema that the output must follow." }),
   strict: orNull(Type.Boolean(), { description: "Accepted without effect: the output always follows the schema." }),

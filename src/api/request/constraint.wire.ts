@@ -111,6 +111,9 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): PlainShape | null {
       if (value !== true) throw bad("structured_outputs.json_object must be true or left out.", "structured_outputs");
       return { kind: "json_object", json };
     case "regex":
+      if ((value as string).includes("\0")) {
+        throw bad("structured_outputs.regex must not contain U+0000.", "structured_outputs");
+      }
       return { kind: "regex", pattern: value as string };
     case "choice":
       if ((value as string[]).length === 0) {

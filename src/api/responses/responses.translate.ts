@@ -62,7 +62,10 @@ function responseFormat({ text }: ResponsesBody): ChatBody["response_format"] {
       param: "text.format.schema",
     });
   }
-  return { type: "json_schema", json_schema: { name: format.name, schema: format.schema, strict: format.strict } };
+  return {
+    type: "json_schema",
+    json_schema: { name: format.name ?? "output", schema: format.schema, strict: format.strict },
+  };
 }
 
 const EFFORTS = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" } as const;
