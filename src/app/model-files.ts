@@ -55,6 +55,7 @@ export async function loadText(folder: string, config: Config): Promise<TextMode
   const options = {
     chatTemplate: readTemplate(config.chatTemplate),
     chatTemplateKwargs: config.defaultChatTemplateKwargs,
+    literalControlTokens: config.literalControlTokens,
     contentFormat: config.chatTemplateContentFormat,
     startEncoder: () =>
       new Worker(compiledEntry(import.meta.url, "./encoder-worker.ts"), {

@@ -107,6 +107,7 @@ export const OPTIONS = {
     "Chat",
     "Template variables for every request. A request's own variables take precedence.",
   ),
+  literalControlTokens: flag("Chat", false, "Control tokens spelt in messages stay text."),
   trustRequestChatTemplate: flag("Chat", true, "Accept chat_template in requests. It is rendered in a sandbox."),
   reasoningParser: text(
     "Chat",

@@ -29,6 +29,8 @@ export function plainNumbers(value: unknown): unknown {
 
 const before = `{${JSON.stringify(EXACT_NUMBER_KEY)}:"`;
 
+const END_OF_NUMBER = /[^\d.eE+-]/g;
+
 /** A double holds every whole number of so many digits. */
 const EXACT_DIGITS = 15;
 
@@ -44,10 +46,11 @@ export function markNumbers(text: string): string {
     if (char === '"') i = stringEnd(text, i);
     if (char !== "-" && !isDigit(char)) continue;
     const start = i;
-    let isWhole = true;
-    while (i + 1 < text.length && isOfNumber(text[i + 1]!)) isWhole = isDigit(text[++i]!) && isWhole;
-    if (i - start < EXACT_DIGITS && isWhole) continue;
-    const literal = text.slice(start, i + 1);
+    END_OF_NUMBER.lastIndex = i + 1;
+    const end = END_OF_NUMBER.exec(text)?.index ?? text.length;
+    i = end - 1;
+    const literal = text.slice(start, end);
+    if (literal.length <= EXACT_DIGITS && !/[.eE]/.test(literal)) continue;
     if (!isForgotten(literal)) continue;
     parts.push(text.slice(copied, start), before, literal, '"}');
     copied = i + 1;
@@ -88,10 +91,6 @@ export function isJsonNumber(text: unknown): text is string {
 
 function isDigit(char: string): boolean {
   return char >= "0" && char <= "9";
-}
-
-function isOfNumber(char: string): boolean {
-  return isDigit(char) || char === "." || char === "e" || char === "E" || char === "+" || char === "-";
 }
 
 /** A whole number written with a fraction or exponent, or one with more digits than a double holds. */

@@ -5,18 +5,19 @@
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../json/json-object.ts";
 import { Detokenizer } from "./detokenizer.ts";
-import { AddedTokenSplitter } from "./encoding/added-tokens.ts";
+import { type AddedToken, AddedTokenSplitter } from "./encoding/added-tokens.ts";
 import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";
 import { libraryEncoder, libraryStages } from "./encoding/library.ts";
 import { readPieceSpelling } from "./encoding/piece-spelling.ts";
 import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens.ts";
 import { Vocabulary } from "./encoding/vocabulary.ts";
 import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
+import { withoutMarks } from "./literal-text.ts";
 import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 import { type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 /** Yields after every piece of work. May stop as soon as there are more than `maxTokens` ids. */
-type Encode = (text: string, maxTokens: number) => Generator<undefined, number[]>;
+type Encode = (text: string, maxTokens: number, hasMarks: boolean) => Generator<undefined, number[]>;
 
 /** A step ends with the word that reaches this many ids: about a millisecond. */
 const IDS_PER_STEP = 1024;
@@ -30,6 +31,8 @@ export class HfTokenizer implements Tokenizer {
   readonly specialTokens: Readonly<Record<string, string>>;
   /** Bytes of the longest token. A text of `n` tokens has at most `n` times as many characters. */
   readonly longestToken: number;
+  /** Absent where the library finds them. */
+  readonly addedTokens?: readonly AddedToken[];
   readonly #vocabulary: Vocabulary;
   readonly #encode: Encode;
   /** What addSpecialTokens puts around a text. */
@@ -49,9 +52,9 @@ export class HfTokenizer implements Tokenizer {
     this.stripsLeadingSpace = stripsLeadingSpace;
     this.specialTokens = special.roles;
     this.eosTokenId = this.#eosId(files);
-    this.#encode =
-      createBpeEncode(files, model, modelVocab, special, spelling.kind) ??
-      inOneStep(libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added));
+    const encode = createBpeEncode(files, model, modelVocab, special, spelling.kind);
+    if (encode !== null) this.addedTokens = special.added;
+    this.#encode = encode ?? inOneStep(libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added));
     [this.#before, this.#after] = this.#readFrame(files);
   }
 
@@ -60,7 +63,7 @@ export class HfTokenizer implements Tokenizer {
   }
 
   *encodeSteps(text: string, options: EncodeOptions = {}): Generator<undefined, number[]> {
-    const ids = yield* this.#encode(text, options.maxTokens ?? Number.POSITIVE_INFINITY);
+    const ids = yield* this.#encode(text, options.maxTokens ?? Number.POSITIVE_INFINITY, options.hasMarks ?? false);
     return options.addSpecialTokens ? [...this.#before, ...ids, ...this.#after] : ids;
   }
 
@@ -165,7 +168,7 @@ function createBpeEncode(
   const normalSplitter = new AddedTokenSplitter(
     late.map((token) => ({ spelling: normalizer?.normalize(token.content) ?? token.content, token })),
   );
-  return function* (text, maxTokens) {
+  return function* (text, maxTokens, hasMarks) {
     const ids: number[] = [];
     // Section 0 is the very beginning of the text.
     let index = 0;
@@ -183,7 +186,7 @@ function createBpeEncode(
           index++;
           continue;
         }
-        for (const word of words(part, index++)) {
+        for (const word of words(hasMarks ? withoutMarks(part) : part, index++)) {
           if (ids.length > maxTokens) return ids;
           encoder.encodeWord(word, ids);
           if (ids.length < stepEnds) continue;

@@ -7,6 +7,7 @@ import { type ChatDocument, type ChatMessage, type ChatTool, joinedText } from "
 import { PromptError } from "./prompt-error.ts";
 import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";
 import type { TextModel } from "./text-model.ts";
+import type { EncodeOptions } from "./tokenizer-contract.ts";
 
 export interface ChatInput {
   /** At least one. */
@@ -29,7 +30,7 @@ export interface ChatInput {
 
 export interface ChatPrompt {
   tokenIds: number[];
-  /** The rendered conversation. */
+  /** The rendered conversation, with the marks of LiteralText. */
   text: string;
   /** The reply's role: "assistant", or the last message's role when no generation prompt was added. */
   replyRole: string;
@@ -37,7 +38,7 @@ export interface ChatPrompt {
   echoText: string | null;
 }
 
-/** Limit for texts that no context length bounds. */
+/** Limit for texts that no context length bounds, in bytes of UTF-8. A token stands for at least one byte. */
 const LONGEST_FREE_TEXT = 1_048_576;
 
 /** `length` is null for a prompt that will not run (/tokenize). */
@@ -50,7 +51,7 @@ export async function chatPrompt(
   if (length !== null && length.truncatePromptTokens === null) checkBesideMessages(model, input, request, length);
   const text = await model.render(input, requestedTemplate(request), request.client);
   const last = input.messages.at(-1)!;
-  const options = { addSpecialTokens: request.addSpecialTokens ?? false };
+  const options = { addSpecialTokens: request.addSpecialTokens ?? false, hasMarks: model.hasMarks };
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
   return {
     tokenIds: await tokenisePrompt(model, text, options, length, request.client),
@@ -79,23 +80,31 @@ function checkBesideMessages(
   }
 }
 
-/** For trusted callers: synchronous, default template, no limits. See Tokenizer for `maxTokens`. */
-export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Number.POSITIVE_INFINITY): number[] {
-  const text = model.renderTrusted(renderInput(model, request));
-  return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
+/** For trusted callers: default template, no limits. See Tokenizer for `maxTokens`. */
+export async function encodeChat(
+  model: TextModel,
+  request: ChatInput,
+  maxTokens = Number.POSITIVE_INFINITY,
+): Promise<number[]> {
+  const text = await model.render(renderInput(model, request), null, request.client);
+  const options = { addSpecialTokens: request.addSpecialTokens ?? false, hasMarks: model.hasMarks, maxTokens };
+  return model.encode(text, options, request.client);
 }
+
+type PromptOptions = Pick<EncodeOptions, "addSpecialTokens" | "hasMarks">;
 
 /** `client`: the caller's id; see TextModel.encode. */
 export async function tokenisePrompt(
   model: TextModel,
   text: string,
-  options: { addSpecialTokens: boolean },
+  options: PromptOptions,
   length: LengthRules | null,
   client?: string,
 ): Promise<number[]> {
   if (length === null) {
-    if (text.length > LONGEST_FREE_TEXT) {
-      const message = `A text of ${text.length} characters is too long to tokenise: at most ${LONGEST_FREE_TEXT} are read at once.`;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > LONGEST_FREE_TEXT) {
+      const message = `A text of ${bytes} bytes is too long to tokenise: at most ${LONGEST_FREE_TEXT} are read at once.`;
       throw new PromptError("text_too_long", null, message);
     }
     return model.encode(text, options, client);
@@ -107,7 +116,7 @@ export async function tokenisePrompt(
 export async function encodeBounded(
   model: TextModel,
   text: string,
-  options: { addSpecialTokens: boolean },
+  options: PromptOptions,
   length: LengthRules,
   client?: string,
 ): Promise<number[]> {

@@ -4,6 +4,7 @@
 
 import { PromptError } from "./prompt-error.ts";
 
+const MAX_STOPS = 1_024;
 const MAX_CHARACTERS = 65_536;
 const codePoints = 0x110000;
 
@@ -21,6 +22,10 @@ export class StopStrings {
 
   constructor(list: readonly string[]) {
     this.list = list;
+    if (list.length > MAX_STOPS) {
+      const message = `${list.length} stop strings are too many: ${MAX_STOPS} are allowed.`;
+      throw new PromptError("invalid_stop", "stop", message);
+    }
     if (list.includes("")) throw new PromptError("invalid_stop", "stop", "A stop string must not be empty.");
     const characters = list.map((stop) => Array.from(stop, (char) => char.codePointAt(0)!));
     this.lengths = characters.map((stop) => stop.length);

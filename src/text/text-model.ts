@@ -7,18 +7,21 @@ import { inTurns } from "../pacing/give-way.ts";
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
 import { EncoderThread } from "./encoding/encoder-thread.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
+import { LiteralText } from "./literal-text.ts";
 import { PromptError } from "./prompt-error.ts";
 import type { ContentFormatOption } from "./template/inspect.ts";
 import { isLongToRender } from "./template/render-size.ts";
 import { TemplateSandbox } from "./template/sandbox.ts";
 import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
-import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
+import { readTextFiles, type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 export interface TextModelOptions {
   /** The operator's template, which replaces the model's default: its text, or the name of one of the model's. */
   chatTemplate?: string | null;
   /** Template variables that the operator sets for every request. The request's own take precedence. */
   chatTemplateKwargs?: Readonly<Record<string, unknown>>;
+  /** Default false: control tokens spelt in messages are control tokens. */
+  literalControlTokens?: boolean;
   /** How templates receive message content (default "auto"). */
   contentFormat?: ContentFormatOption;
   sandbox?: TemplateSandbox;
@@ -51,6 +54,9 @@ export class TextModel {
   readonly longestToken: number;
   readonly tokenizerConfig: Readonly<Record<string, unknown>>;
   readonly defaultKwargs: Readonly<Record<string, unknown>>;
+  /** Whether what `render` returns has marks of LiteralText. */
+  readonly hasMarks: boolean;
+  readonly #literal = new Map<string, LiteralText>();
   readonly #named: ReadonlyMap<string, string>;
   readonly #serverTemplate: string | null;
   readonly #compiled = new Map<string, ChatTemplate>();
@@ -76,6 +82,10 @@ export class TextModel {
     this.#serverTemplate =
       parts.chatTemplate == null ? null : (this.#named.get(parts.chatTemplate) ?? parts.chatTemplate);
     this.#contentFormat = parts.contentFormat ?? "auto";
+    this.hasMarks = parts.literalControlTokens ?? false;
+    if (this.hasMarks && parts.tokenizer.addedTokens === undefined) {
+      throw new TextFilesError("--literal-control-tokens needs a BPE tokenizer.");
+    }
     this.#encoder = parts.startEncoder === undefined ? null : new EncoderThread(parts.startEncoder);
     this.#sandbox = parts.sandbox ?? new TemplateSandbox();
     // Report an operator's mistake at startup, not at the first request.
@@ -91,10 +101,11 @@ export class TextModel {
    * Renders with the request's template (its text, or the name of one of the model's), else the operator's, else the
    * model's. `client` is the caller's id, so that one client cannot keep the others waiting.
    */
-  async render(input: RenderInput, requested: string | null, client = NO_CLIENT): Promise<string> {
+  async render(given: RenderInput, requested: string | null, client = NO_CLIENT): Promise<string> {
+    const input = this.hasMarks ? this.#withLiteralTexts(given, requested) : given;
     const isTrusted = requested === null || this.#isTrusted(requested);
     if (!isTrusted) return await this.#sandbox.render(requested, input, client, this.#contentFormat);
-    if (!isLongToRender(input)) return this.renderTrusted(input, requested);
+    if (!isLongToRender(input)) return this.#compile(this.#trustedSource(input, requested)).render(input);
     return await this.#renderer.render(this.#trustedSource(input, requested), input, client, this.#contentFormat);
   }
 
@@ -105,11 +116,6 @@ export class TextModel {
     return this.#compile(source).facts.names.has(variable);
   }
 
-  /** Synchronous and without request templates, for training. */
-  renderTrusted(input: RenderInput, name: string | null = null): string {
-    return this.#compile(this.#trustedSource(input, name)).render(input);
-  }
-
   #trustedSource(input: RenderInput, name: string | null): string {
     return name === null ? this.#templateFor(input.tools !== null) : (this.#named.get(name) ?? name);
   }
@@ -118,6 +124,17 @@ export class TextModel {
   async encode(text: string, options: EncodeOptions, client = NO_CLIENT): Promise<number[]> {
     if (this.#encoder !== null && text.length > LONG_TEXT) return this.#encoder.encode(text, options, client);
     return inTurns(this.tokenizer.encodeSteps(text, options));
+  }
+
+  #withLiteralTexts(input: RenderInput, requested: string | null): RenderInput {
+    const source = requested === null || this.#isTrusted(requested) ? this.#trustedSource(input, requested) : requested;
+    let literal = this.#literal.get(source);
+    if (literal === undefined) {
+      literal = new LiteralText(this.tokenizer.addedTokens ?? [], source);
+      if (source !== requested) this.#literal.set(source, literal);
+    }
+    const messages = input.messages.map((message) => literal.message(message));
+    return { ...input, messages, documents: literal.broken(input.documents) };
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,14 @@
 export interface EncodeOptions {
   addSpecialTokens?: boolean;
   maxTokens?: number;
+  /** The text has marks of LiteralText: control tokens that they break are text. */
+  hasMarks?: boolean;
+}
+
+/** A token of its own, beside those of the model's vocabulary. */
+export interface AddedTokenSpelling {
+  content: string;
+  special: boolean;
 }
 
 export interface DecodeOptions {
@@ -37,6 +45,8 @@ export interface Tokenizer {
   isSpecial(id: number): boolean;
   /** "byte_level": pieces map to bytes; "sentencepiece": "▁" pieces with <0xNN> byte fallback. */
   readonly kind: "byte_level" | "sentencepiece";
+  /** Absent when the tokenizer cannot tell spelt tokens from others. */
+  readonly addedTokens?: readonly AddedTokenSpelling[];
   /** True when decoding drops one space at the very beginning of a text (absent = false). */
   readonly stripsLeadingSpace?: boolean;
 }

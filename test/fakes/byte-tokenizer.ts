@@ -2,7 +2,8 @@
 // The bytes 0-2 themselves have no token and are dropped when encoding.
 
 import { byteToChar } from "../../src/text/encoding/byte-alphabet.ts";
-import type { Tokenizer } from "../../src/text/tokenizer-contract.ts";
+import { withoutMarks } from "../../src/text/literal-text.ts";
+import type { EncodeOptions, Tokenizer } from "../../src/text/tokenizer-contract.ts";
 
 const SPECIALS = ["<pad>", "<s>", "</s>"];
 
@@ -10,21 +11,22 @@ export class ByteTokenizer implements Tokenizer {
   readonly vocabSize = 256;
   readonly eosTokenId = 2;
   readonly kind = "byte_level";
+  readonly addedTokens = SPECIALS.map((content) => ({ content, special: true }));
 
   /** `addSpecialTokens` changes nothing: like the fixtures, this tokenizer adds none. */
-  encode(text: string): number[] {
+  encode(text: string, { hasMarks = false }: EncodeOptions = {}): number[] {
     const ids: number[] = [];
     for (const part of text.split(/(<pad>|<s>|<\/s>)/)) {
       const special = SPECIALS.indexOf(part);
       if (special >= 0) ids.push(special);
-      else for (const byte of Buffer.from(part, "utf8")) if (byte > 2) ids.push(byte);
+      else for (const byte of Buffer.from(hasMarks ? withoutMarks(part) : part, "utf8")) if (byte > 2) ids.push(byte);
     }
     return ids;
   }
 
-  *encodeSteps(text: string): Generator<undefined, number[]> {
+  *encodeSteps(text: string, options: EncodeOptions = {}): Generator<undefined, number[]> {
     yield;
-    return this.encode(text);
+    return this.encode(text, options);
   }
 
   decode(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): string {

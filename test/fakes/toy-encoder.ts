@@ -8,7 +8,18 @@ import type { History, SampledChoice } from "../../src/training/data/trajectory.
 
 const WORDS = "<e> <s> NL user assistant think <think> </think> q1 q2 a1 a2 a3 yes no maybe".split(" ");
 
-export const toyEncoder: ChatEncoder & { word(id: number): string } = {
+type Messages = Parameters<ChatEncoder["encodeConversation"]>[0];
+type Tools = Parameters<ChatEncoder["encodeConversation"]>[1];
+
+/** Answers at once. */
+interface ToyEncoder extends ChatEncoder {
+  encodePrompt(messages: Messages, tools: Tools, maxTokens: number): number[];
+  encodeConversation(messages: Messages, tools: Tools): number[];
+  encodeText(text: string): number[];
+  word(id: number): string;
+}
+
+export const toyEncoder: ToyEncoder = {
   vocabSize: WORDS.length,
   eosTokenId: 0,
   word: (id) => WORDS[id]!,

@@ -29,6 +29,7 @@ const TEXTS: Record<string, (n: number) => string> = {
   "all letters": (n) => String.fromCharCode(...many(50_000, (i) => 0x4e00 + (i % 20_000))).repeat(n / 50_000),
 };
 
+const NO_MODEL = "00000000-0000-0000-0000-000000000000";
 const CHAT = "/v1/chat/completions";
 const short = { max_tokens: 1 };
 const hello = [user("hello")];
@@ -421,15 +422,150 @@ export const LONG_WORK: LongWork[] = [
     body: () => ({ messages: hello, max_tokens: 200, ignore_eos: true, n: 8, logprobs: true, top_logprobs: 20 }),
   },
   {
+    name: "chat_template_kwargs, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, chat_template_kwargs: fields(999) }),
+  },
+  {
+    name: "kwargs in one variable",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, chat_template_kwargs: { enable_thinking: fields(29_000) } }),
+  },
+  {
+    name: "tool_calls, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: [...hello, { role: "assistant", tool_calls: many(4_600, call) }, ...hello] }),
+  },
+  {
+    name: "tools, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, tools: many(4_900, tool) }),
+  },
+  {
+    name: "documents, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, documents: many(11_900, (i) => ({ title: `${i}`, text: "x" })) }),
+  },
+  {
+    name: "content parts, as many as allowed",
+    path: CHAT,
+    body: () => ({
+      ...short,
+      messages: [{ role: "user", content: many(11_900, () => ({ type: "text", text: "x" })) }],
+    }),
+  },
+  {
+    name: "logit_bias, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, logit_bias: Object.fromEntries(many(59_000, (i) => [i, 1])) }),
+  },
+  {
+    name: "stop, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, stop: many(59_900, (i) => `s${i}`) }),
+  },
+  {
+    name: "bad_words, as many as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, bad_words: many(59_900, (i) => `s${i}`) }),
+  },
+  {
+    name: "one schema, as much as allowed",
+    path: CHAT,
+    body: () => ({
+      ...short,
+      messages: hello,
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "s", schema: { properties: fields(29_000, () => ({})) } },
+      },
+    }),
+  },
+  {
+    name: "one enum, as much as allowed",
+    path: CHAT,
+    body: () => ({
+      ...short,
+      messages: hello,
+      response_format: { type: "json_schema", json_schema: { name: "s", schema: { enum: many(59_000, String) } } },
+    }),
+  },
+  {
+    name: "metadata, as much as allowed",
+    path: CHAT,
+    body: () => ({ ...short, messages: hello, metadata: fields(29_000, String) }),
+  },
+  {
+    name: "arguments as text, as much as allowed",
+    path: CHAT,
+    body: () => ({
+      ...short,
+      messages: [
+        ...hello,
+        {
+          role: "assistant",
+          tool_calls: [{ ...call(0), function: { name: "t", arguments: JSON.stringify(fields(29_000, String)) } }],
+        },
+      ],
+    }),
+  },
+  {
+    name: "responses input, as much as allowed",
+    path: "/v1/responses",
+    body: () => ({ max_output_tokens: 16, input: many(2_000, () => user("x")) }),
+  },
+  {
+    name: "responses calls, as many as allowed",
+    path: "/v1/responses",
+    body: () => ({
+      max_output_tokens: 16,
+      input: many(6_000, (i) => ({ type: "function_call", call_id: `${i}`, name: "t", arguments: "{}" })),
+    }),
+  },
+  {
+    name: "responses metadata, as much as allowed",
+    path: "/v1/responses",
+    body: () => ({ max_output_tokens: 16, input: "hi", metadata: fields(29_000, String) }),
+  },
+  {
+    name: "messages tool_use, as many as allowed",
+    path: "/v1/messages",
+    body: () => ({
+      max_tokens: 1,
+      messages: [
+        ...hello,
+        {
+          role: "assistant",
+          content: many(5_000, (i) => ({ type: "tool_use", id: `${i}`, name: "t", input: { a: 1 } })),
+        },
+        ...hello,
+      ],
+    }),
+  },
+  {
+    name: "messages tools, as many as allowed",
+    path: "/v1/messages",
+    body: () => ({
+      max_tokens: 1,
+      messages: hello,
+      tools: many(8_000, (i) => ({ name: `t${i}`, input_schema: { type: "object" } })),
+    }),
+  },
+  {
+    name: "inspect, as much as allowed",
+    path: "/v1/structured_outputs/inspect",
+    body: () => ({ structured_outputs: { choice: many(59_000, (i) => `s${i}`) }, text: "s" }),
+  },
+  {
     name: "training fields",
     path: "/v1/preview/training-jobs",
-    body: () => ({ model_id: "00000000-0000-0000-0000-000000000000", trajectory_groups: [], ...fields(1_900_000) }),
+    body: () => ({ model_id: NO_MODEL, trajectory_groups: [], ...fields(1_900_000) }),
   },
   {
     name: "training metadata",
     path: "/v1/preview/training-jobs",
     body: () => ({
-      model_id: "00000000-0000-0000-0000-000000000000",
+      model_id: NO_MODEL,
       trajectory_groups: [
         {
           trajectories: [
@@ -449,20 +585,20 @@ export const LONG_WORK: LongWork[] = [
     name: "training messages",
     path: "/v1/preview/training-jobs",
     body: () => ({
-      model_id: "00000000-0000-0000-0000-000000000000",
+      model_id: NO_MODEL,
       trajectory_groups: [{ trajectories: [{ messages_and_choices: many(100_000, () => user("hi")), reward: 1 }] }],
     }),
   },
   {
     name: "training groups",
     path: "/v1/preview/training-jobs",
-    body: () => ({ model_id: "00000000-0000-0000-0000-000000000000", trajectory_groups: many(300_000, () => ({})) }),
+    body: () => ({ model_id: NO_MODEL, trajectory_groups: many(300_000, () => ({})) }),
   },
   {
     name: "training tools",
     path: "/v1/preview/training-jobs",
     body: () => ({
-      model_id: "00000000-0000-0000-0000-000000000000",
+      model_id: NO_MODEL,
       trajectory_groups: [
         { trajectories: [{ messages_and_choices: [user("hi")], reward: 1, tools: many(60_000, tool) }] },
       ],
@@ -472,7 +608,7 @@ export const LONG_WORK: LongWork[] = [
     name: "training logprobs",
     path: "/v1/preview/training-jobs",
     body: () => ({
-      model_id: "00000000-0000-0000-0000-000000000000",
+      model_id: NO_MODEL,
       trajectory_groups: [
         {
           trajectories: [
@@ -504,8 +640,34 @@ export const LONG_WORK: LongWork[] = [
     name: "sft",
     path: "/v1/preview/sft-training-jobs",
     body: () => ({
-      model_id: "00000000-0000-0000-0000-000000000000",
+      model_id: NO_MODEL,
       training_trajectories: many(50_000, () => ({ messages: hello })),
+    }),
+  },
+  {
+    name: "training metadata, as much as allowed",
+    path: "/v1/preview/training-jobs",
+    body: () => ({
+      model_id: NO_MODEL,
+      trajectory_groups: [
+        {
+          trajectories: [
+            {
+              messages_and_choices: [user("hi"), { role: "assistant", content: "x" }],
+              reward: 1,
+              metadata: many(24, () => fields(9_900)),
+            },
+          ],
+        },
+      ],
+    }),
+  },
+  {
+    name: "training messages, as many as allowed",
+    path: "/v1/preview/training-jobs",
+    body: () => ({
+      model_id: NO_MODEL,
+      trajectory_groups: [{ trajectories: [{ messages_and_choices: many(19_900, () => user("hi")), reward: 1 }] }],
     }),
   },
 ];

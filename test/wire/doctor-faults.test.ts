@@ -19,7 +19,7 @@ const { healthy, faulty, ourSide } = doctorReplicas();
 /** The findings of one group of checks that are not ok, by name. */
 async function complaints(group: (bench: Bench) => AsyncGenerator<Finding>, fault: Fault) {
   const replica = new Replica((await faulty(fault)).url, API_KEY);
-  const bench = new Bench(replica, await ourSide(), { name: "qwen3", maxModelLen: 512, isFlywheel: false });
+  const bench = await Bench.open(replica, await ourSide(), { name: "qwen3", maxModelLen: 512, isFlywheel: false });
   const found: Record<string, string> = {};
   for await (const { check, status, detail, advice } of group(bench)) {
     if (status !== "ok") found[check] = `${status}: ${detail} → ${advice}`;
@@ -251,7 +251,7 @@ describe("names the fault of", () => {
     const found: Finding[] = [];
     const ours = { ...(await ourSide()), shape: null };
     const replica = new Replica(healthy.url, API_KEY);
-    const bench = new Bench(replica, ours, { name: "qwen3", maxModelLen: 512, isFlywheel: true });
+    const bench = await Bench.open(replica, ours, { name: "qwen3", maxModelLen: 512, isFlywheel: true });
     for await (const finding of checkAdapters(bench)) found.push(finding);
     expect(found).toEqual([expect.objectContaining({ check: "lora-load", status: "warning" })]);
   });

@@ -52,7 +52,7 @@ it("sees that adapters change a model that is sure of its replies", async () => 
   const ours = { ...(await ourSide()), text, shape: readModelConfig(folder) };
   const served = { name: "flywheel-mini", maxModelLen: 2048, isFlywheel: true };
   const found: Finding[] = [];
-  for await (const finding of checkAdapters(new Bench(new Replica(server.url, API_KEY), ours, served)))
+  for await (const finding of checkAdapters(await Bench.open(new Replica(server.url, API_KEY), ours, served)))
     found.push(finding);
   expect(found.map(({ check, status }) => [check, status])).toEqual([
     ["lora-load", "ok"],

@@ -102,6 +102,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       tokenizerConfig: options.tokenizerConfig ?? {},
       longestToken: options.tokenizer === undefined ? 5 : 32,
       chatTemplateKwargs: config.defaultChatTemplateKwargs,
+      literalControlTokens: config.literalControlTokens,
     });
     return {
       engine,

@@ -111,16 +111,13 @@ export class PromptChoices {
     choice.dirty = true;
   }
 
-  /** The choices with new output. */
-  take(): TakenChoice[] {
-    const taken: TakenChoice[] = [];
-    this.#choices.forEach((choice, number) => {
-      if (choice.dirty) {
-        taken.push({ choice: number, json: this.#json(choice, number), ended: choice.end !== null });
-        Object.assign(choice, { text: "", tokenIds: [], logprobs: [], dirty: false, promptSent: true });
-      }
-    });
-    return taken;
+  /** The choices with new output, one by one: each may be long. */
+  *take(): Generator<TakenChoice> {
+    for (const [number, choice] of this.#choices.entries()) {
+      if (!choice.dirty) continue;
+      yield { choice: number, json: this.#json(choice, number), ended: choice.end !== null };
+      Object.assign(choice, { text: "", tokenIds: [], logprobs: [], dirty: false, promptSent: true });
+    }
   }
 
   #open(choice: Pending): void {

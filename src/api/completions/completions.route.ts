@@ -1,5 +1,6 @@
 // POST /v1/completions, the older text dialect.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { givingWay } from "../../pacing/give-way.ts";
 import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
@@ -65,12 +66,21 @@ export async function answerCompletion(
       return reply;
     }
     await collectRuns(runs, (run, output) => prepared.prompts[run]!.accept(output));
-    return gone.aborted ? reply.hijack() : reply.type("application/json; charset=utf-8").send(wholeReply(prepared));
+    return gone.aborted
+      ? reply.hijack()
+      : reply.type("application/json; charset=utf-8").send(await wholeReply(prepared));
   });
 }
 
-function wholeReply({ facts, prompts }: PreparedCompletion): string {
-  const choices = prompts.flatMap((prompt) => prompt.take().map(({ json }) => json));
+async function wholeReply({ facts, prompts }: PreparedCompletion): Promise<string> {
+  const giveWay = givingWay();
+  const choices: string[] = [];
+  for (const prompt of prompts) {
+    for (const { json } of prompt.take()) {
+      choices.push(json);
+      await giveWay();
+    }
+  }
   const completionTokens = prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
   const cachedTokens = prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
   const reply = {

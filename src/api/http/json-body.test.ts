@@ -46,7 +46,7 @@ describe("parseJsonObject", () => {
   });
 
   it("refuses bodies with too many texts, lists and objects, and with too many numbers that templates may print", () => {
-    const refused = { status: 400, message: expect.stringMatching(/100000 texts, lists and objects/) };
+    const refused = { status: 400, message: expect.stringMatching(/60000 texts, lists and objects/) };
     const list = (item: string, items: number, field = "a") => `{"${field}":[${`${item},`.repeat(items - 1)}${item}]}`;
     expect(parse(list("{}", MAX_PARTS - 3))).toHaveProperty("a");
     for (const item of ["{}", "[]", '"x"']) expect(refusal(list(item, MAX_PARTS))).toMatchObject(refused);
@@ -59,7 +59,7 @@ describe("parseJsonObject", () => {
     const inner = new InnerJson();
     const text = `[${"{},".repeat(MAX_PARTS / 2)}1]`;
     inner.parse(text);
-    expect(() => inner.parse(text)).toThrow(/The JSON text has more than 100000 texts, lists and objects/);
+    expect(() => inner.parse(text)).toThrow(/The JSON text has more than 60000 texts, lists and objects/);
   });
 
   it("keeps the written form only of numbers that templates print", () => {

@@ -15,7 +15,7 @@ export const MAX_DEPTH = 256;
 export const MAX_VALUES = 200_000;
 
 /** Texts, lists and objects cost far more than numbers, here and wherever they are read afterwards. Names of fields count. */
-export const MAX_PARTS = 100_000;
+export const MAX_PARTS = 60_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -85,6 +85,9 @@ const PRINTED = new Map([
   ['"messages"', markPrintedNumbers],
 ]);
 
+/** Fields of the outermost object: far more than any request has. */
+const MAX_FIELDS = 1_000;
+
 /** What is still allowed, of MAX_VALUES and MAX_PARTS. */
 interface Allowance {
   values: number;
@@ -110,6 +113,7 @@ function scan(text: string, subject: string, left: Allowance): Scanned {
   const tooMany = (limit: number, of: string): ServiceError =>
     new ServiceError("too_many_values", `${subject} has more than ${limit} ${of}.`, { param: "body" });
   let depth = 0;
+  let fields = 1;
   let key = "";
   /** Numbers that a template may print cost as much as a text. */
   let isPrinted = false;
@@ -135,6 +139,7 @@ function scan(text: string, subject: string, left: Allowance): Scanned {
       isPrinted &&= depth > 1;
     } else if (c === 0x2c) {
       if (--left.values < 0) throw tooMany(MAX_VALUES, "values");
+      if (depth === 1 && text.charCodeAt(0) === 0x7b && ++fields > MAX_FIELDS) throw tooMany(MAX_FIELDS, "fields");
       if (isPrinted && --left.parts < 0) throw tooMany(MAX_PARTS, "texts, lists and objects");
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, longIntegers);

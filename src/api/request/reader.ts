@@ -3,8 +3,8 @@
 // Unknown object keys are dropped unless the schema sets additionalProperties. Rules between fields live elsewhere.
 //
 // Keywords: type, const, enum, properties, required, additionalProperties, patternProperties, maxProperties,
-// propertyNames.maxLength, items, minItems, anyOf (+ discriminator), minimum, exclusiveMinimum, maximum, minLength,
-// maxLength, pattern and not (the description is the message), format int64 and uuid. Other formats are documentation.
+// propertyNames.maxLength, items, minItems, maxItems, anyOf (+ discriminator), minimum, exclusiveMinimum, maximum,
+// minLength, maxLength, pattern and not (the description is the message), format int64 and uuid. Other formats are documentation.
 
 import type { Static, TSchema } from "typebox";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
@@ -33,6 +33,7 @@ interface Node extends Bounds {
   propertyNames?: { maxLength: number };
   items?: Node;
   minItems?: number;
+  maxItems?: number;
   anyOf?: readonly Node[];
   discriminator?: { propertyName: string };
   not?: object;
@@ -161,13 +162,14 @@ function stringReader(node: Node): Reader {
   });
 }
 
-function arrayReader({ items = {}, minItems = 0 }: Node): Reader {
+function arrayReader({ items = {}, minItems = 0, maxItems = Number.POSITIVE_INFINITY }: Node): Reader {
   const item = readerOf(items);
   const areIds = items.type === "integer" && items.minimum === undefined && items.format === undefined;
   return (value, reading) => {
     reading.value = value;
     if (!Array.isArray(value)) return reading.fail("list_type", "Input should be a valid list");
     if (value.length < minItems) return reading.fail("too_short", `List should have at least ${minItems} item`);
+    if (value.length > maxItems) return reading.fail("too_long", `List should have at most ${maxItems} items`);
     if (areIds && value.every(Number.isSafeInteger)) return value; // the fast path for long lists
     const result: unknown[] = [];
     for (let i = 0; i < value.length && !reading.violations.full; i++) result.push(reading.child(i, item, value[i]));

@@ -90,9 +90,9 @@ it.each([
     const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
     const { sequences } = await prepareSft([{ messages, tools }], encoder, SFT_DEFAULTS, limits);
     const { ids, mask } = sequences[0]!;
-    expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
+    expect(ids).toEqual((await encoder.encodeConversation(messages, tools)).slice(0, ids.length));
     const trained = ids.filter((_, i) => mask[i] === 1);
-    expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
+    expect(trained).toEqual([...(await encoder.encodeText("Hello, how can I help?")), tokenizer.eosTokenId]);
   },
 );
 
@@ -114,7 +114,7 @@ describe("an example's thought is trained as the template writes it", () => {
     const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
     const { ids, mask } = sequences[0]!;
     expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe(`${expected}<|im_end|>`);
-    expect(ids).toEqual(encoder.encodeConversation(messages, null).slice(0, ids.length));
+    expect(ids).toEqual((await encoder.encodeConversation(messages, null)).slice(0, ids.length));
   });
 
   it.each([
@@ -162,7 +162,7 @@ it("accepts every id of the model, even beyond the tokenizer's", async () => {
   await expect(trained(MODEL_ROWS)).rejects.toThrow(/outside the vocabulary \(0 to 8199\)/);
 });
 
-it("prints numbers in tools and calls as written, as requests do", () => {
+it("prints numbers in tools and calls as written, as requests do", async () => {
   const body = `{"training_data": [{
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"enum": [1.0, 2e0]}}}}}],
     "messages": [{"role": "assistant", "content": "", "tool_calls": [
@@ -177,7 +177,7 @@ it("prints numbers in tools and calls as written, as requests do", () => {
     reward: unknown;
   };
   const read = messages.map((message) => historyMessage({ ...message }));
-  const text = tokenizer.decode(encoder.encodeConversation(read, chatTools(tools)));
+  const text = tokenizer.decode(await encoder.encodeConversation(read, chatTools(tools)));
   expect(text).toContain("f(n?: 1.0 | 2.0)");
   expect(text).toContain('"arguments": {"n": 1.0, "id": 12345678901234567890}');
   expect(reward).toBe(1);

@@ -12,17 +12,20 @@ import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
 import { checkReadable } from "../../training/data/message-text.ts";
 import type { HistoryMessage } from "../../training/data/trajectory.ts";
 
+/** Takes turns with the requests of clients. */
+const TRAINING = "training";
+
 /** `vocabSize` is the model's; the tokenizer's may differ. */
 export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
   const { tokenizer } = text;
-  const encode = (
+  const encode = async (
     messages: readonly HistoryMessage[],
     tools: readonly ChatTool[] | null,
     addGenerationPrompt: boolean,
     maxTokens?: number,
   ) => {
     messages.forEach(checkReadable);
-    return encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
+    return encodeChat(text, { messages, tools, addGenerationPrompt, client: TRAINING }, maxTokens);
   };
   return {
     vocabSize,
@@ -30,7 +33,7 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
     encodePrompt: (messages, tools, maxTokens) =>
       messages.length === 0 ? opening(text, tools) : encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
-    encodeText: (content) => tokenizer.encode(content, { addSpecialTokens: false }),
+    encodeText: (content) => text.encode(content, { addSpecialTokens: false }, TRAINING),
     tokenTexts: (ids) => {
       const walk = new TokenTextWalk(tokenizer);
       return ids.map((id) => walk.advance(id).token);
@@ -43,11 +46,11 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
  * The prompt of a conversation that begins with a reply. Templates need at least one message, so this renders two
  * conversations with different replies and takes their common prefix. Empty if the template refuses them.
  */
-function opening(text: TextModel, tools: readonly ChatTool[] | null): number[] {
+async function opening(text: TextModel, tools: readonly ChatTool[] | null): Promise<number[]> {
   try {
-    const [one, other] = ["a", "b"].map((reply) =>
-      encodeChat(text, { messages: [{ role: "assistant", texts: [reply] }], tools, addGenerationPrompt: false }),
-    ) as [number[], number[]];
+    const finished = (reply: string) =>
+      encodeChat(text, { messages: [{ role: "assistant", texts: [reply] }], tools, addGenerationPrompt: false });
+    const [one, other] = [await finished("a"), await finished("b")];
     const length = one.findIndex((id, i) => id !== other[i]);
     return one.slice(0, Math.max(0, length));
   } catch (error) {

@@ -25,6 +25,9 @@ export interface JsonItem {
 /** Per body. With the default size limit this is one item per 256 bytes. */
 const MAX_ITEMS = 1_000_000;
 
+/** Fields of one object that is read in parts. */
+const MAX_NAMES = 1_000;
+
 /** Errors cut longer field names. */
 const MAX_NAME_LENGTH = 100;
 
@@ -38,6 +41,8 @@ type Place = "start" | "key" | "colon" | "value" | "element" | "after-element" |
 interface OpenObject {
   streamed: Streamed;
   fields: Record<string, unknown>;
+  /** Number of names in `fields`, each time that it is there. */
+  names: number;
   /** Number of values in `fields`. */
   values: number;
   key: string;
@@ -143,7 +148,7 @@ export class JsonItems {
   }
 
   #enter(streamed: Streamed, isField: boolean): void {
-    this.#open.push({ streamed, fields: Object.create(null), values: 0, key: "", index: 0, isField });
+    this.#open.push({ streamed, fields: Object.create(null), names: 0, values: 0, key: "", index: 0, isField });
     this.#expectMore = false;
     this.#place = "key";
   }
@@ -176,6 +181,7 @@ export class JsonItems {
     const { value } = read;
     this.#value = null;
     if (this.#place === "key") {
+      if (++object.names > MAX_NAMES) throw new JsonSizeError(`an object has more than ${MAX_NAMES} fields`, []);
       object.key = value as string;
       this.#place = "colon";
     } else if (this.#place === "value") {

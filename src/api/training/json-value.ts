@@ -9,9 +9,15 @@ import { stringEnd } from "../../json/json-string.ts";
  * Limit for one trajectory or example, and for the fields kept of one object. A sampled token takes 7 to 11 values (its
  * log-probability entry, with or without bytes, and its id), so this leaves room for 180,000 tokens, or for 40 turns
  * that each carry a prompt of 32,768 ids. Parsing blocks everyone else: tens of milliseconds for what trainers send
- * (32,768 tokens), a few seconds for the worst case (a new field name for every value).
+ * (32,768 tokens).
  */
 export const MAX_VALUES = 2_000_000;
+
+/** Texts, lists and objects, the names of fields included, of one value. They cost far more than numbers. */
+export const MAX_PARTS = 500_000;
+
+/** Fields of one object. Each new name costs more than a value. */
+export const MAX_FIELDS = 10_000;
 
 const MAX_DEPTH = 200;
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
@@ -35,6 +41,9 @@ export class ValueReader {
   #inString: boolean;
   #escaped = false;
   #values: number;
+  #costly = 0;
+  /** For each open list or object, outermost first: fields of the object so far, or null in a list. */
+  readonly #fields: (number | null)[] = [];
   /** Whether the byte that ended the value belongs to it, unlike a separator or an enclosing bracket. */
   closed = false;
 
@@ -43,7 +52,8 @@ export class ValueReader {
     this.#inString = first === QUOTE;
     this.#values = held;
     this.#count();
-    if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#open();
+    if (this.#inString) this.#costs();
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#open(first);
   }
 
   /** Includes those held. */
@@ -57,19 +67,22 @@ export class ValueReader {
     switch (byte) {
       case QUOTE:
         this.#inString = true;
+        this.#costs();
         return true;
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        this.#open();
+        this.#open(byte);
         return true;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
         if (this.#depth === 0) return false;
+        this.#fields.pop();
         this.closed = --this.#depth === 0;
         return !this.closed;
       case COMMA:
         if (this.#depth === 0) return false;
         this.#count();
+        this.#countField();
         return true;
       default:
         return true;
@@ -95,9 +108,25 @@ export class ValueReader {
     return !this.closed;
   }
 
-  #open(): void {
+  #open(byte: number): void {
     if (++this.#depth > MAX_DEPTH) throw new BadValueError("is nested too deeply");
+    this.#fields.push(byte === OPEN_BRACE ? 1 : null);
+    this.#costs();
     this.#count(); // the first one inside
+  }
+
+  #countField(): void {
+    const fields = this.#fields.at(-1);
+    if (fields === undefined || fields === null) return;
+    if (fields >= MAX_FIELDS)
+      throw new BadValueError(`has an object of more than ${MAX_FIELDS} fields`, { tooLarge: true });
+    this.#fields[this.#fields.length - 1] = fields + 1;
+  }
+
+  #costs(): void {
+    if (++this.#costly > MAX_PARTS) {
+      throw new BadValueError(`has more than ${MAX_PARTS} texts, lists and objects`, { tooLarge: true });
+    }
   }
 
   #count(): void {

@@ -53,10 +53,14 @@ export async function receive<S extends TSchema, Again extends TSchema, Item, An
   const caller = principalOf(request);
   const issues = noIssues();
   const draft = await training.jobs.draft({ recorded: true });
+  const giveWay = givingWay();
   const onItem = async (item: JsonItem) => {
+    await giveWay();
     const read = itemFrom(item.value, ["body", ...item.path], issues);
     if (issues.any || read === undefined) return;
+    await giveWay();
     await draft.input.append(read);
+    await giveWay();
     if (draft.record) await keep(draft.record, item, read);
   };
   let submitted = false;
@@ -96,12 +100,10 @@ async function takeAgain(
   }
   const record = await training.jobs.openRecord(job);
   try {
-    const giveWay = givingWay();
     const sent = sentItems(record.texts(), field);
     const rewards = (fields.rewards ?? []) as NewReward[]; // checked with the rest of the body
     for await (const item of withRewards(sent, rewards)) {
       await onItem(item);
-      await giveWay();
     }
   } finally {
     await record.close();

@@ -9,7 +9,9 @@ import { AnyObject, orNull } from "../request/schema-parts.ts";
 export const MAX_METRICS = 1000;
 
 const TokenIds = orNull(Type.Array(Type.Integer()));
-const Tools = orNull(Type.Array(Tool), { description: "Rendered into the prompt by the chat template." });
+const Tools = orNull(Type.Array(Tool, { maxItems: 4_000 }), {
+  description: "Rendered into the prompt by the chat template.",
+});
 
 /** Rewards and metrics are averaged. Within these bounds, their sums and sums of squares stay finite. */
 const Averaged = Type.Number({ minimum: -1e100, maximum: 1e100 });
@@ -54,12 +56,17 @@ export const ChoiceBody = Type.Object(
   { title: "Choice", description: "A choice as returned by a chat completion." },
 );
 
-const HistoryItems = Type.Array(Type.Union([HistoryMessageBody, ChoiceBody]));
+/** More than any model reads; each is checked by itself, which takes a while. */
+const MOST_MESSAGES = 20_000;
+
+const HistoryItems = Type.Array(Type.Union([HistoryMessageBody, ChoiceBody]), { maxItems: MOST_MESSAGES });
 
 const HistoryBody = Type.Object({ messages_and_choices: HistoryItems, tools: Tools });
 
 export const ExchangeBody = Type.Object({
-  request: orNull(Type.Object({ messages: orNull(Type.Array(HistoryMessageBody)), tools: Tools })),
+  request: orNull(
+    Type.Object({ messages: orNull(Type.Array(HistoryMessageBody, { maxItems: MOST_MESSAGES })), tools: Tools }),
+  ),
   response: orNull(Type.Object({ choices: orNull(Type.Array(ChoiceBody)), prompt_token_ids: TokenIds })),
 });
 
@@ -103,7 +110,10 @@ export const TrajectoryGroupBody = Type.Object(
 
 export const ExampleBody = Type.Object(
   {
-    messages: Type.Array(HistoryMessageBody, { description: "The last message must be the assistant's." }),
+    messages: Type.Array(HistoryMessageBody, {
+      maxItems: MOST_MESSAGES,
+      description: "The last message must be the assistant's.",
+    }),
     tools: Tools,
   },
   { title: "Example" },

@@ -39,14 +39,20 @@ export class Bench {
   readonly prompt: readonly number[];
   #greedy: Promise<Completion> | null = null;
 
-  constructor(replica: Replica, ours: OurSide, served: ServedModel) {
+  private constructor(replica: Replica, ours: OurSide, served: ServedModel, prompt: readonly number[]) {
     this.replica = replica;
     this.ours = ours;
     this.served = served;
-    this.prompt =
-      ours.text.defaultTemplate === null
-        ? ours.text.tokenizer.encode(QUESTION)
-        : encodeChat(ours.text, { messages: [{ role: "user", texts: [QUESTION] }] });
+    this.prompt = prompt;
+  }
+
+  static async open(replica: Replica, ours: OurSide, served: ServedModel): Promise<Bench> {
+    const { text } = ours;
+    const prompt =
+      text.defaultTemplate === null
+        ? text.tokenizer.encode(QUESTION)
+        : await encodeChat(text, { messages: [{ role: "user", texts: [QUESTION] }] });
+    return new Bench(replica, ours, served, prompt);
   }
 
   /** 16 greedy tokens after the prompt, computed once. */

@@ -49,7 +49,7 @@ export async function examine(
     found(unexpected("reach", error));
   }
   if (served === null) return { findings, served };
-  const bench = new Bench(replica, ours, served);
+  const bench = await Bench.open(replica, ours, served);
   for (const [name, check] of GROUPS) {
     try {
       for await (const finding of check(bench)) found(finding);

@@ -48,7 +48,7 @@ async function chatTemplate(bench: Bench): Promise<Finding> {
       differing.push(`${name}: ${theirs}`);
       continue;
     }
-    const ours = encodeChat(bench.ours.text, {
+    const ours = await encodeChat(bench.ours.text, {
       messages: messages.map(({ role, content }) => ({ role, texts: [content] })),
       addGenerationPrompt: fields.add_generation_prompt !== false,
     });

@@ -97,7 +97,7 @@ async function tokeniseExample(
       continue;
     }
     await giveWay();
-    const { kept, reply } = replyBehind(prompt, messages.slice(0, element + 1), tools, encoder);
+    const { kept, reply } = await replyBehind(prompt, messages.slice(0, element + 1), tools, encoder);
     checkRange(reply, element, encoder);
     builder.turn(kept, reply, null);
   }
@@ -112,19 +112,19 @@ async function tokeniseExample(
  *   Its thought replaces the empty one of the prompt.
  * - The prompt leaves a thought open, or the template drops past thoughts: thought and answer are written as models do.
  */
-function replyBehind(
+async function replyBehind(
   prompt: readonly number[],
   messages: readonly HistoryMessage[],
   tools: readonly ChatTool[] | null,
   encoder: ChatEncoder,
-): { kept: readonly number[]; reply: number[] } {
+): Promise<{ kept: readonly number[]; reply: number[] }> {
   const message = messages.at(-1)!;
-  const whole = encoder.encodeConversation(messages, tools);
+  const whole = await encoder.encodeConversation(messages, tools);
   const end = encoder.eosTokenId;
   const hasCalls = message.toolCalls !== undefined;
   const index = messages.length - 1;
-  const written = (kept: readonly number[], text: string) => {
-    const ids = encoder.encodeText(text);
+  const written = async (kept: readonly number[], text: string) => {
+    const ids = await encoder.encodeText(text);
     return { kept, reply: end === null ? ids : [...ids, end] };
   };
   if (!hasCalls && !startsWith(whole, prompt)) {

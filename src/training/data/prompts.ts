@@ -34,7 +34,7 @@ export class Prompts {
   async before(element: number): Promise<readonly number[]> {
     if (this.#beginning) return this.#beginning;
     await this.#options.giveWay();
-    const ids = this.#encode(element);
+    const ids = await this.#encode(element);
     if (ids.length <= this.#options.limit) return ids;
     this.#endings ??= await this.#lookAhead(element);
     if (this.#endings.every((ending) => startsWith(ending, ids))) this.#beginning = ids;
@@ -55,7 +55,7 @@ export class Prompts {
     for (const element of lastBehind.values()) {
       await giveWay();
       try {
-        endings.push(this.#encode(element));
+        endings.push(await this.#encode(element));
       } catch {
         // the template refuses it; that is reported when its turn comes
         endings.push([]);
@@ -64,9 +64,9 @@ export class Prompts {
     return endings;
   }
 
-  #encode(element: number): number[] {
+  async #encode(element: number): Promise<number[]> {
     const { messages, tools, encoder, limit } = this.#options;
-    const ids = encoder.encodePrompt(messages.slice(0, element), tools, limit);
+    const ids = await encoder.encodePrompt(messages.slice(0, element), tools, limit);
     return ids.length > limit ? ids.slice(0, limit + 1) : ids;
   }
 }

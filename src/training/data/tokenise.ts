@@ -56,7 +56,7 @@ export async function tokeniseHistory(
   for (const [element, item] of history.items.entries()) {
     if (!isTrainable(item, history, options)) continue;
     await options.giveWay();
-    const reply = sampledTokens(item, element, encoder);
+    const reply = await sampledTokens(item, element, encoder);
     if (reply.retokenised) retokenised++;
     if (reply.ids.length === 0) continue;
     const given = promptIds(item);
@@ -92,7 +92,7 @@ interface SampledTokens {
   retokenised: boolean;
 }
 
-function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder): SampledTokens {
+async function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder): Promise<SampledTokens> {
   if ("message" in item) return fromText(item.message, element, encoder, false);
   const { choice } = item;
   const ids = choice.tokenIds ?? spelledIds(choice.tokens) ?? lookedUpIds(choice, encoder);
@@ -108,11 +108,16 @@ function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder)
 }
 
 /** The last resort: the text, without an end-of-turn token and without the log-probabilities of other tokens. */
-function fromText(message: HistoryMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
+async function fromText(
+  message: HistoryMessage,
+  element: number,
+  encoder: ChatEncoder,
+  retokenised: boolean,
+): Promise<SampledTokens> {
   if (message.toolCalls !== undefined) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
   }
-  return { ids: encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };
+  return { ids: await encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };
 }
 
 /** Ids of "token_id:N" entries; null unless every entry has that form. */
