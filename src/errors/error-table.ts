@@ -220,7 +220,7 @@ export const ERRORS = {
   too_many_values: {
     ...BAD_REQUEST,
     meaning:
-      "The body, or JSON inside its fields, has more than 1,000 fields, more than 200,000 values, or more than 60,000 texts, lists and objects (the names of fields and the numbers of `messages`, `tools` and `chat_template_kwargs` count too).",
+      "The body has more than 1,000 fields, or it or the JSON inside its fields has more than 200,000 values, or more than 60,000 texts, lists and objects (names of fields count), or more than 60,000 values in `messages`, `tools` and `chat_template_kwargs`.",
     fix: "Send less, or send it in several requests.",
   },
   invalid_training_request: {

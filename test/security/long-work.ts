@@ -434,12 +434,12 @@ export const LONG_WORK: LongWork[] = [
   {
     name: "tool_calls, as many as allowed",
     path: CHAT,
-    body: () => ({ ...short, messages: [...hello, { role: "assistant", tool_calls: many(4_600, call) }, ...hello] }),
+    body: () => ({ ...short, messages: [...hello, { role: "assistant", tool_calls: many(4_200, call) }, ...hello] }),
   },
   {
     name: "tools, as many as allowed",
     path: CHAT,
-    body: () => ({ ...short, messages: hello, tools: many(4_900, tool) }),
+    body: () => ({ ...short, messages: hello, tools: many(4_200, tool) }),
   },
   {
     name: "documents, as many as allowed",
@@ -451,7 +451,7 @@ export const LONG_WORK: LongWork[] = [
     path: CHAT,
     body: () => ({
       ...short,
-      messages: [{ role: "user", content: many(11_900, () => ({ type: "text", text: "x" })) }],
+      messages: [{ role: "user", content: many(11_500, () => ({ type: "text", text: "x" })) }],
     }),
   },
   {
@@ -536,7 +536,7 @@ export const LONG_WORK: LongWork[] = [
         ...hello,
         {
           role: "assistant",
-          content: many(5_000, (i) => ({ type: "tool_use", id: `${i}`, name: "t", input: { a: 1 } })),
+          content: many(4_500, (i) => ({ type: "tool_use", id: `${i}`, name: "t", input: { a: 1 } })),
         },
         ...hello,
       ],
@@ -548,7 +548,7 @@ export const LONG_WORK: LongWork[] = [
     body: () => ({
       max_tokens: 1,
       messages: hello,
-      tools: many(8_000, (i) => ({ name: `t${i}`, input_schema: { type: "object" } })),
+      tools: many(6_500, (i) => ({ name: `t${i}`, input_schema: { type: "object" } })),
     }),
   },
   {
@@ -559,7 +559,7 @@ export const LONG_WORK: LongWork[] = [
   {
     name: "training fields",
     path: "/v1/preview/training-jobs",
-    body: () => ({ model_id: NO_MODEL, trajectory_groups: [], ...fields(1_900_000) }),
+    body: () => ({ model_id: NO_MODEL, trajectory_groups: [], ...fields(300_000) }),
   },
   {
     name: "training metadata",

@@ -51,7 +51,11 @@ describe("parseJsonObject", () => {
     expect(parse(list("{}", MAX_PARTS - 3))).toHaveProperty("a");
     for (const item of ["{}", "[]", '"x"']) expect(refusal(list(item, MAX_PARTS))).toMatchObject(refused);
     expect(refusal(list('{"a":1}', MAX_PARTS / 2))).toMatchObject(refused);
-    expect(refusal(list("1", MAX_PARTS, "chat_template_kwargs"))).toMatchObject(refused);
+    expect(refusal(list("1", MAX_PARTS + 2, "tools")).message).toMatch(/60000 values in messages, tools or/);
+    const fields = (count: number) => `{${Array.from({ length: count }, (_, i) => `"a${i}":1`).join(",")}}`;
+    expect(parse(fields(1000))).toHaveProperty("a999");
+    expect(refusal(fields(1001)).message).toMatch(/more than 1000 fields/);
+    expect(new InnerJson().parse(fields(1001))).toHaveProperty("a1000");
     expect(parse(`{"tools":[],"prompt":[${"1,".repeat(MAX_PARTS)}1]}`)).toHaveProperty("prompt");
   });
 

@@ -21,7 +21,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes);
-  const { longIntegers, printed } = scan(text, "The body", allowance());
+  const { longIntegers, printed } = scan(text, "The body", allowance(MAX_FIELDS));
   let value: unknown;
   try {
     value = parseMarked(text, printed);
@@ -53,7 +53,7 @@ function parseMarked(text: string, printed: Scanned["printed"]): unknown {
 
 /** What the JSON texts inside the fields of one request may hold together: as much as a body. */
 export class InnerJson {
-  readonly #left: Allowance = allowance();
+  readonly #left = allowance(Number.POSITIVE_INFINITY);
 
   /** `mark`: keeps numbers as they are written. */
   parse(text: string, mark: (json: string) => string = (json) => json): unknown {
@@ -88,13 +88,22 @@ const PRINTED = new Map([
 /** Fields of the outermost object: far more than any request has. */
 const MAX_FIELDS = 1_000;
 
-/** What is still allowed, of MAX_VALUES and MAX_PARTS. */
+/** What is still allowed. */
 interface Allowance {
   values: number;
   parts: number;
+  /** Values in PRINTED fields: a template may print them, so even numbers cost as much as texts. */
+  printed: number;
+  /** Fields of the outermost object. */
+  fields: number;
 }
 
-const allowance = (): Allowance => ({ values: MAX_VALUES, parts: MAX_PARTS });
+const allowance = (fields: number): Allowance => ({
+  values: MAX_VALUES,
+  parts: MAX_PARTS,
+  printed: MAX_PARTS,
+  fields,
+});
 
 interface Scanned {
   /** By field of the outermost object. */
@@ -113,9 +122,7 @@ function scan(text: string, subject: string, left: Allowance): Scanned {
   const tooMany = (limit: number, of: string): ServiceError =>
     new ServiceError("too_many_values", `${subject} has more than ${limit} ${of}.`, { param: "body" });
   let depth = 0;
-  let fields = 1;
   let key = "";
-  /** Numbers that a template may print cost as much as a text. */
   let isPrinted = false;
   left.values--;
   for (let i = 0; i < text.length; i++) {
@@ -139,8 +146,9 @@ function scan(text: string, subject: string, left: Allowance): Scanned {
       isPrinted &&= depth > 1;
     } else if (c === 0x2c) {
       if (--left.values < 0) throw tooMany(MAX_VALUES, "values");
-      if (depth === 1 && text.charCodeAt(0) === 0x7b && ++fields > MAX_FIELDS) throw tooMany(MAX_FIELDS, "fields");
-      if (isPrinted && --left.parts < 0) throw tooMany(MAX_PARTS, "texts, lists and objects");
+      if (depth === 1 && --left.fields < 1) throw tooMany(MAX_FIELDS, "fields");
+      if (isPrinted && --left.printed < 0)
+        throw tooMany(MAX_PARTS, "values in messages, tools or chat_template_kwargs");
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, longIntegers);
     }

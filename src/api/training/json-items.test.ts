@@ -112,7 +112,7 @@ describe("JsonItems", () => {
   });
 
   it("refuses too many values before the last one arrives", () => {
-    const many = "{},".repeat(1_000_000);
+    const many = "1,".repeat(2_000_001);
     const refusal = (text: string) => {
       const reader = new JsonItems(IN_PARTS);
       try {
@@ -129,6 +129,13 @@ describe("JsonItems", () => {
     expect(refusal(`{"groups":[{"members":[0,{"a":[${many}`)).toEqual([
       ...["groups.0.members.1", `groups[0].members[1] ${words}`],
     ]);
+    const costly = "has more than 500000 texts, lists and objects";
+    for (const item of ["{}", "[]", '"x"']) {
+      expect(refusal(`{"a":[${`${item},`.repeat(500_001)}`)).toEqual(["a", `a ${costly}`]);
+    }
+    const fields = Array.from({ length: 10_001 }, (_, i) => `"k${i}":0`).join(",");
+    expect(refusal(`{"a":{${fields}`)).toEqual(["a", "a has an object of more than 10000 fields"]);
+    expect(refusal(`{${fields}`)).toEqual(["", "an object has more than 1000 fields"]);
     // what is kept of one object counts together, elements that were handed on do not
     const half = `[${"0,".repeat(1_200_000)}0]`;
     expect(refusal(`{"groups":[{"a":${half},"b":${half}`)).toEqual(["groups.0.b", `groups[0].b ${words}`]);
