@@ -147,8 +147,9 @@ function scan(text: string, subject: string, left: Allowance): Scanned {
     } else if (c === 0x2c) {
       if (--left.values < 0) throw tooMany(MAX_VALUES, "values");
       if (depth === 1 && --left.fields < 1) throw tooMany(MAX_FIELDS, "fields");
-      if (isPrinted && --left.printed < 0)
+      if (isPrinted && --left.printed < 0) {
         throw tooMany(MAX_PARTS, "values in messages, tools or chat_template_kwargs");
+      }
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, longIntegers);
     }

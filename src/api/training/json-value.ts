@@ -118,8 +118,9 @@ export class ValueReader {
   #countField(): void {
     const fields = this.#fields.at(-1);
     if (fields === undefined || fields === null) return;
-    if (fields >= MAX_FIELDS)
+    if (fields >= MAX_FIELDS) {
       throw new BadValueError(`has an object of more than ${MAX_FIELDS} fields`, { tooLarge: true });
+    }
     this.#fields[this.#fields.length - 1] = fields + 1;
   }
 
