@@ -12,7 +12,7 @@ export function maxModelLen(runner: Runner): number {
 
 /** Why this request cannot run, or null. */
 export function refusal(request: GenerateRequest, runner: Runner): string | null {
-  const { promptTokenIds, sampling } = request;
+  const { promptTokenIds, sampling, legalSets } = request;
   if (sampling.maxTokens < 1) return `maxTokens must be at least 1, got ${sampling.maxTokens}`;
   if (promptTokenIds.length === 0) return "the prompt is empty";
   const total = promptTokenIds.length + sampling.maxTokens;
@@ -20,6 +20,7 @@ export function refusal(request: GenerateRequest, runner: Runner): string | null
   if (total > limit) {
     return `${promptTokenIds.length} prompt tokens plus ${sampling.maxTokens} output tokens exceed the ${limit} that fit`;
   }
+  if ((legalSets?.length ?? 0) >= promptTokenIds.length) return "the legal sets leave no prompt before them";
   for (const id of promptTokenIds) {
     if (!(Number.isInteger(id) && id >= 0 && id < runner.vocabSize)) {
       return `prompt token ${id} is outside the vocabulary of ${runner.vocabSize}`;

@@ -5,7 +5,7 @@
 import type { ConstrainedOutput } from "../grammar/constraint.ts";
 import type { AdapterInfo } from "../model/lora/adapter-host.ts";
 import type { SamplingParams } from "../sampling/sampling-params.ts";
-import type { SampledToken, TokenLogprobs } from "../sampling/token-logprobs.ts";
+import type { Preference, SampledToken, TokenLogprobs } from "../sampling/token-logprobs.ts";
 
 export interface GenerateRequest {
   promptTokenIds: readonly number[];
@@ -14,12 +14,17 @@ export interface GenerateRequest {
   sampling: SamplingParams;
   /** Content version of a loaded adapter, or null for the base model. */
   adapter: string | null;
-  /** Isolates the prefix cache. */
+  /** Isolates the prefix cache: only requests with the same salt share prefixes. From the edge, 64 hexadecimal digits. */
   cacheSalt: string | null;
   /** Lower runs earlier. */
   priority: number;
   /** Key of a compiled grammar (see grammar/), or null. */
   grammar: string | null;
+  /**
+   * Asks for `preferences`: for each of the last tokens of the prompt, the tokens that were legal in its place, as a bitset
+   * (null = all). They leave at least one token of the prompt before them. null = nothing is asked.
+   */
+  legalSets: readonly (Int32Array | null)[] | null;
   /** What `grammar` was compiled from, for engines that compile it themselves. null without a grammar. */
   constraint: ConstrainedOutput | null;
   /** Opaque parameters for engines that know them (engine_xargs, kv_transfer_params). The embedded engine ignores them. */
@@ -55,6 +60,8 @@ export interface PrefillOutput {
   cachedTokens: number | null;
   /** Element i describes prompt token i; element 0 is null. null when not asked for. */
   promptLogprobs: readonly (TokenLogprobs | null)[] | null;
+  /** One for each of the request's `legalSets`. Absent when not asked for. */
+  preferences?: readonly Preference[];
   /** Milliseconds from submission to the first step. Absent: not measured. */
   queuedMs?: number;
 }

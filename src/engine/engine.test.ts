@@ -183,6 +183,30 @@ describe("prefix cache", () => {
     }
   });
 
+  it("is read by requests that ask about their last tokens, up to the first of these", async () => {
+    const driver = new EngineDriver(runnerOf(hashRow), { maxNumBatchedTokens: BLOCK });
+    const prompt = range(17);
+    const whole = prefillOf(await driver.run(generateRequest(prompt, { promptLogprobs: -1 }))).promptLogprobs!;
+    const legalSets = [null, Int32Array.of(0b1010), new Int32Array(8), Int32Array.of(0, -1)];
+    const answer = prefillOf(await driver.run(generateRequest(prompt, {}, { legalSets })));
+    // token 13 needs the logits of position 12, which is not computed for a prefix of 12
+    expect(answer.cachedTokens).toBe(12);
+    const { preferences } = answer;
+    expect(preferences).toHaveLength(4);
+    for (const [i, set] of legalSets.entries()) {
+      const { logprob, topIds, topLogprobs } = whole[13 + i]!;
+      const isLegal = (id: number) => set === null || ((set[id >>> 5] ?? 0) & (1 << (id & 31))) !== 0;
+      const all = topIds.map((id, k) => ({ id, logprob: topLogprobs[k]! }));
+      const mass = all.filter(({ id }) => isLegal(id)).reduce((sum, { logprob }) => sum + Math.exp(logprob), 0);
+      expect(preferences![i]).toEqual({
+        logprob,
+        legalMass: expect.closeTo(mass, 6),
+        likeliestLegal: all.find(({ id }) => isLegal(id)) ?? null,
+        likeliestIllegal: all.find(({ id }) => !isLegal(id)) ?? null,
+      });
+    }
+  });
+
   it("can be switched off", async () => {
     const driver = new EngineDriver(runnerOf(counting), { prefixCaching: false });
     for (let i = 0; i < 2; i++) {

@@ -128,7 +128,7 @@ export class StepEngine {
   #advance(scheduled: ScheduledChunk, rows: Float32Array): void {
     const { sequence, chunk, end } = scheduled;
     this.#scheduler.commit(scheduled);
-    if (chunk.logits === "all" && !this.#collectPromptLogprobs(scheduled, rows)) return;
+    if (chunk.logits === "all" && !this.#describePrompt(scheduled, rows)) return;
     if (end < sequence.tokens.length) return;
     const row = rows.subarray(rows.length - this.#parts.runner.vocabSize);
     const forked = sequence.request.prefilled ? [] : this.#completePrefill(sequence);
@@ -147,6 +147,7 @@ export class StepEngine {
       type: "prefill",
       cachedTokens: request.cachedTokens ?? 0,
       promptLogprobs: request.promptLogprobs,
+      ...(request.preferences === null ? {} : { preferences: request.preferences }),
       queuedMs: request.startedAt - request.submittedAt,
     });
     return request.followers.splice(0).filter((follower) => this.#scheduler.fork(leader, follower));
@@ -171,8 +172,8 @@ export class StepEngine {
   }
 
   /** False if the logits were not a distribution, which has ended the sequence. */
-  #collectPromptLogprobs(scheduled: ScheduledChunk, rows: Float32Array): boolean {
-    return this.#attempt(scheduled.sequence, () => this.#source.collectPromptLogprobs(scheduled, rows));
+  #describePrompt(scheduled: ScheduledChunk, rows: Float32Array): boolean {
+    return this.#attempt(scheduled.sequence, () => this.#source.describePrompt(scheduled, rows));
   }
 
   #attempt(sequence: Sequence, work: () => void): boolean {

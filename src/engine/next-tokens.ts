@@ -8,7 +8,7 @@
 // output, only the number of steps.
 
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
-import { promptTokenLogprobs } from "../sampling/logprobs.ts";
+import { promptTokenLogprobs, promptTokenPreference } from "../sampling/logprobs.ts";
 import { SequenceSampler } from "../sampling/sampler.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
 import type { Finish } from "./contract.ts";
@@ -58,13 +58,18 @@ export class TokenSource {
     return finish;
   }
 
-  /** Fills the request's prompt log-probabilities in: row i of the chunk is about the token after start + i. */
-  collectPromptLogprobs({ sequence, chunk }: ScheduledChunk, rows: Float32Array): void {
-    const { promptLogprobs, prompt, request } = sequence.request;
+  /** Fills in what the request asks about its prompt: row i of the chunk is about the token after start + i. */
+  describePrompt({ sequence, chunk }: ScheduledChunk, rows: Float32Array): void {
+    const { promptLogprobs, preferences, prompt, request } = sequence.request;
+    const count = request.sampling.promptLogprobs;
     const end = Math.min(chunk.start + chunk.tokens.length + 1, prompt.length);
+    const firstSet = prompt.length - (request.legalSets?.length ?? 0);
     for (let about = chunk.start + 1, from = 0; about < end; about++, from += this.#vocabSize) {
       const row = rows.subarray(from, from + this.#vocabSize);
-      promptLogprobs![about] = promptTokenLogprobs(row, prompt[about]!, request.sampling.promptLogprobs!);
+      const id = prompt[about]!;
+      if (promptLogprobs !== null) promptLogprobs[about] = promptTokenLogprobs(row, id, count!);
+      if (preferences === null || about < firstSet) continue;
+      preferences[about - firstSet] = promptTokenPreference(row, id, request.legalSets![about - firstSet]!);
     }
   }
 

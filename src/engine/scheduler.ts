@@ -153,7 +153,7 @@ export class Scheduler {
     this.#waiting.remove(sequence);
     sequence.apply("schedule");
     const { request } = sequence;
-    const reused = this.#kv.attach(sequence, !request.needsEveryPromptRow);
+    const reused = this.#kv.attach(sequence, request.firstRow);
     this.#insertRunning(sequence);
     if (request.cachedTokens === null) {
       request.cachedTokens = reused;
@@ -179,7 +179,7 @@ export class Scheduler {
   /** The next chunk of at most `budget` tokens. A chunk that leaves a rest ends where a block ends; null if none fits. */
   #chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
     const { tokens, computed, pending, request } = sequence;
-    const limit = request.needsEveryPromptRow ? Math.min(budget, this.#maxRows) : budget;
+    const limit = computed + budget > request.firstRow ? Math.min(budget, this.#maxRows) : budget;
     const end = pending <= limit ? tokens.length : this.#floorToBlock(computed + limit);
     return end <= computed ? null : this.#upTo(sequence, end);
   }
@@ -191,7 +191,7 @@ export class Scheduler {
       start,
       blocks: blocks.view(0, this.#kv.blocksFor(end)),
       adapterSlot: request.adapterSlot,
-      logits: request.needsEveryPromptRow ? "all" : end === tokens.length ? "last" : "none",
+      logits: end > request.firstRow ? "all" : end === tokens.length ? "last" : "none",
     };
     return { sequence, chunk, end };
   }

@@ -5,7 +5,7 @@
 
 import type { SequenceConstraint } from "../grammar/match/sequence-constraint.ts";
 import type { SequenceSampler } from "../sampling/sampler.ts";
-import type { TokenLogprobs } from "../sampling/token-logprobs.ts";
+import type { Preference, TokenLogprobs } from "../sampling/token-logprobs.ts";
 import { cacheRoot } from "./cache/prefix-cache.ts";
 import type { GenerateRequest } from "./contract.ts";
 import { IntList } from "./int-list.ts";
@@ -108,6 +108,8 @@ export class RequestState {
   cachedTokens: number | null = null;
   /** Filled during prefill; null when not asked for. Element 0 stays null. */
   readonly promptLogprobs: (TokenLogprobs | null)[] | null;
+  /** The same for what was asked with `legalSets`; null when nothing was. */
+  readonly preferences: Preference[] | null;
   readonly submittedAt: number;
   /** Clock reading when the leader first ran. */
   startedAt: number;
@@ -125,13 +127,20 @@ export class RequestState {
     this.followers = this.sequences.slice(1);
     this.live = request.n;
     this.promptLogprobs = request.sampling.promptLogprobs === null ? null : new Array(this.prompt.length).fill(null);
+    this.preferences = request.legalSets === null ? null : [];
     this.submittedAt = submittedAt;
     this.startedAt = submittedAt;
   }
 
-  /** Whether prompt log-probabilities are missing, so that every prompt position must go through the model. */
-  get needsEveryPromptRow(): boolean {
-    return this.promptLogprobs !== null && !this.prefilled;
+  /**
+   * The first position of the prompt whose logits are asked for: from there on, each must go through the model. Infinity =
+   * only the last one's are needed.
+   */
+  get firstRow(): number {
+    if (this.prefilled) return Number.POSITIVE_INFINITY;
+    if (this.promptLogprobs !== null) return 0;
+    const { legalSets } = this.request;
+    return legalSets === null ? Number.POSITIVE_INFINITY : this.prompt.length - legalSets.length - 1;
   }
 }
 

@@ -22,9 +22,13 @@ export class GrammarInspector {
     this.#vocabulary = vocabulary;
   }
 
-  /** Rejects with ConstraintError if the constraint cannot be followed; any other rejection is an internal fault. */
-  inspect(job: InspectJob): Promise<Inspection> {
+  /**
+   * Rejects with ConstraintError if the constraint cannot be followed; any other rejection is an internal fault. null when
+   * `stopped` aborts before its turn.
+   */
+  inspect(job: InspectJob, stopped: AbortSignal): Promise<Inspection | null> {
     return this.#turns.run(async () => {
+      if (stopped.aborted) return null;
       const result = await this.#ask(job);
       if ("positions" in result) return result;
       if ("refused" in result) throw new ConstraintError(result.refused, "structured_outputs");

@@ -7,7 +7,7 @@ import { sortKey } from "./float-order.ts";
 import type { LogitRow } from "./row.ts";
 import { sharedRow } from "./row.ts";
 import { kthLargest } from "./select.ts";
-import type { TokenLogprobs } from "./token-logprobs.ts";
+import type { LikelyToken, Preference, TokenLogprobs } from "./token-logprobs.ts";
 
 /** Reports token `id` and others of a scanned row: the k most likely ones (-1 = all), or those named. */
 export function tokenLogprobs(row: LogitRow, id: number, others: number | readonly number[]): TokenLogprobs {
@@ -25,11 +25,40 @@ export function tokenLogprobs(row: LogitRow, id: number, others: number | readon
 
 /** Reports prompt token `tokenId`, given the logits of the position before it: a row as long as the vocabulary. */
 export function promptTokenLogprobs(logits: Float32Array, tokenId: number, k: number): TokenLogprobs {
+  return tokenLogprobs(distribution(logits), tokenId, k);
+}
+
+/** The same beside the tokens that were legal there: a bitset, null = all. */
+export function promptTokenPreference(logits: Float32Array, tokenId: number, legal: Int32Array | null): Preference {
+  const row = distribution(logits);
+  const { max } = row;
+  const mass = row.unitMass();
+  const logMass = Math.log(mass);
+  const likeliest = (): LikelyToken | null =>
+    row.max === Number.NEGATIVE_INFINITY ? null : { id: row.argmax(), logprob: row.max - max - logMass };
+  const logprob = row.values[tokenId]! - max - logMass;
+  if (legal === null) return { logprob, legalMass: 1, likeliestLegal: likeliest(), likeliestIllegal: null };
+  row.allowOnly(legal);
+  row.scan();
+  const likeliestLegal = likeliest();
+  const legalMass = likeliestLegal === null ? 0 : Math.min(1, (Math.exp(row.max - max) * row.unitMass()) / mass);
+  row.load(logits);
+  row.allowOnly(complement(legal, logits.length));
+  row.scan();
+  return { logprob, legalMass, likeliestLegal, likeliestIllegal: likeliest() };
+}
+
+function distribution(logits: Float32Array): LogitRow {
   const row = sharedRow(logits.length);
   row.load(logits);
   row.scan();
   if (row.max === Number.NEGATIVE_INFINITY) throw new InvalidLogitsError("nothing but -Infinity");
-  return tokenLogprobs(row, tokenId, k);
+  return row;
+}
+
+/** Tokens that a bitset does not hold; it may end early. */
+function complement(set: Int32Array, vocabSize: number): Int32Array {
+  return Int32Array.from({ length: Math.ceil(vocabSize / 32) }, (_, word) => ~(set[word] ?? 0));
 }
 
 /** The `wanted` largest entries (-1 = all), best first, equal ones by id. */

@@ -10,6 +10,21 @@ export interface TokenLogprobs {
   topLogprobs: readonly number[];
 }
 
+/** How a token of a prompt, and what the model would have liked in its place, relate to a set of tokens that were legal. */
+export interface Preference {
+  logprob: number;
+  /** Probability of all legal tokens together. */
+  legalMass: number;
+  /** null = there is none. */
+  likeliestLegal: LikelyToken | null;
+  likeliestIllegal: LikelyToken | null;
+}
+
+export interface LikelyToken {
+  id: number;
+  logprob: number;
+}
+
 export interface SampledToken {
   id: number;
   /** null when the request asked for none. */

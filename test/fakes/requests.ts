@@ -47,6 +47,7 @@ export function generateRequest(
     cacheSalt: null,
     priority: 0,
     grammar: null,
+    legalSets: null,
     constraint: null,
     ...overrides,
   };

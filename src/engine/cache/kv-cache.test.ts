@@ -17,7 +17,7 @@ function bench(numBlocks: number) {
     const request = generateRequest(tokens);
     const parts = { handle: arrival, request, adapterSlot: 0, rank: 0, arrival: arrival++, submittedAt: 0 };
     const sequence = new RequestState(parts).leader;
-    const found = kv.attach(sequence, true);
+    const found = kv.attach(sequence, Number.POSITIVE_INFINITY);
     const blocks = sequence.blocks.view(0, sequence.blocks.length);
     await runner.forward([
       { tokens: sequence.tokens.view(found, tokens.length), start: found, blocks, adapterSlot: 0, logits: "last" },

@@ -46,12 +46,12 @@ export class KvCache {
   }
 
   /**
-   * Gives a sequence without blocks room for all its known tokens, reusing cached ones if `readCache`. Leaves at least one
+   * Gives a sequence without blocks room for all its known tokens, reusing at most `most` cached ones. Leaves at least one
    * token to compute, because its logits are needed. Sets and returns `computed`.
    * Needs blocksFor(tokens) available blocks, hits or not.
    */
-  attach(sequence: Sequence, readCache: boolean): number {
-    const { blocks: hits, links } = readCache ? this.#findPrefix(sequence) : { blocks: [], links: 0 };
+  attach(sequence: Sequence, most: number): number {
+    const { blocks: hits, links } = this.#findPrefix(sequence, Math.min(most, sequence.tokens.length - 1));
     const inLast = links % this.#linksPerBlock;
     const whole = inLast === 0 ? hits : hits.slice(0, -1);
     // Take over cached hits first: taking blocks below may evict what is still cached.
@@ -124,12 +124,12 @@ export class KvCache {
     }
   }
 
-  /** The blocks of the longest known prefix, in order, and its length in links. Fills in `digests`. */
-  #findPrefix(sequence: Sequence): { blocks: number[]; links: number } {
+  /** The blocks of the longest known prefix of at most `most` tokens, in order, and its length in links. Fills in `digests`. */
+  #findPrefix(sequence: Sequence, most: number): { blocks: number[]; links: number } {
     const blocks: number[] = [];
     const { tokens, digests } = sequence;
     let links = 0;
-    for (let end = this.#linkSize; this.#prefixes !== null && end < tokens.length; end += this.#linkSize) {
+    for (let end = this.#linkSize; this.#prefixes !== null && end <= most; end += this.#linkSize) {
       const parent = digests[links - 1] ?? sequence.request.cacheRoot;
       const { digest, block } = this.#prefixes.lookup(parent, tokens.view(end - this.#linkSize, end));
       if (block === null) break;

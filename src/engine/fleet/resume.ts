@@ -21,6 +21,7 @@ export function remainder(
     ...request,
     promptTokenIds: output.length === 0 ? promptTokenIds : [...promptTokenIds, ...output],
     n: 1,
+    legalSets: prefilled ? null : request.legalSets,
     sampling: {
       ...sampling,
       seed: sampling.seed === null ? null : BigInt.asIntN(64, sampling.seed + BigInt(index)),

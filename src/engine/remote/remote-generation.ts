@@ -1,18 +1,27 @@
 // Runs one request on a replica: a completion for each choice, all on this replica. The first choice starts alone when
 // its prompt fills a block of the prefix cache; the others follow when it has been computed, and find it there.
-// Log-probabilities of the prompt are fetched before, because streams cannot carry them.
+// Log-probabilities of the prompt are fetched before, because streams cannot carry them. What the model preferred at some of its
+// tokens is asked for token by token: whole distributions of many at once would be too much for one reply.
 
 import { forbiddingControls, leavesNoFirstToken } from "../../sampling/controls.ts";
 import { NoLegalTokenError } from "../../sampling/errors.ts";
-import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
+import type { Preference, SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import type { Finish, GenerateRequest, Generation } from "../contract.ts";
 import { GenerationStream } from "../thread/generation-stream.ts";
 import { ChoiceCall, type OnTokens } from "./choice-call.ts";
 import type { HttpClient, Reply } from "./http-client.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import { CompletionBodies, needsWholeReply, parseReply, promptLogprobsBody, type ServerFacts } from "./vllm-dialect.ts";
+import {
+  CompletionBodies,
+  distributionBody,
+  needsWholeReply,
+  parseReply,
+  promptLogprobsBody,
+  type ServerFacts,
+  type WireCompletion,
+} from "./vllm-dialect.ts";
 import { finishOfReply, productOf } from "./wire-errors.ts";
-import { promptLogprobs } from "./wire-logprobs.ts";
+import { preferenceOf, promptLogprobs } from "./wire-logprobs.ts";
 
 export interface GenerationHost {
   client: HttpClient;
@@ -36,6 +45,7 @@ export class RemoteGeneration {
   readonly #stopped = new AbortController();
   #bodies: CompletionBodies | null = null;
   #promptLogprobs: readonly (TokenLogprobs | null)[] | null = null;
+  #preferences: Preference[] | null = null;
   /** The prompt's log-probabilities are here, if they were asked for. */
   #launched = false;
   #prefilled = false;
@@ -74,6 +84,7 @@ export class RemoteGeneration {
     try {
       this.#bodies = new CompletionBodies(this.#request, this.#host.server, this.#host.id, !this.#whole);
       if (this.#request.sampling.promptLogprobs !== null && !(await this.#fetchPromptLogprobs())) return;
+      if (this.#request.legalSets !== null && !(await this.#fetchPreferences(this.#request.legalSets))) return;
     } catch (error) {
       const message = (error as Error).message;
       if (!(error instanceof NotExpressible)) return this.#failAll({ reason: "error", stopReason: null, message });
@@ -111,6 +122,7 @@ export class RemoteGeneration {
         type: "prefill",
         cachedTokens: this.#cachedTokens,
         promptLogprobs: this.#promptLogprobs,
+        ...(this.#preferences === null ? {} : { preferences: this.#preferences }),
       });
     } else if (index === 0 && this.#cachedTokens === null && cached !== null) {
       this.#cachedTokens = cached;
@@ -123,9 +135,38 @@ export class RemoteGeneration {
 
   /** false: the request has ended. */
   async #fetchPromptLogprobs(): Promise<boolean> {
-    const { client, server, id } = this.#host;
+    const { server, id } = this.#host;
     const { promptTokenIds, sampling } = this.#request;
-    const body = promptLogprobsBody(this.#request, server, id);
+    const found = await this.#fetch(promptLogprobsBody(this.#request, server, id));
+    if (found === null) return false;
+    const logprobs = found.choices?.[0]?.prompt_logprobs;
+    if (!logprobs) throw new Error("the engine returns no log-probabilities of the prompt");
+    this.#promptLogprobs = promptLogprobs(logprobs, promptTokenIds, sampling.promptLogprobs!);
+    this.#cachedTokens = found.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+    return true;
+  }
+
+  /** false: the request has ended. */
+  async #fetchPreferences(legalSets: readonly (Int32Array | null)[]): Promise<boolean> {
+    const { server, id } = this.#host;
+    const { promptTokenIds } = this.#request;
+    const first = promptTokenIds.length - legalSets.length;
+    const preferences: Preference[] = [];
+    for (const [i, legal] of legalSets.entries()) {
+      const found = await this.#fetch(distributionBody(this.#request, server, id, first + i));
+      if (found === null) return false;
+      const logprobs = found.choices?.[0]?.logprobs;
+      if (!logprobs) throw new Error("the engine returns no log-probabilities");
+      preferences.push(preferenceOf(logprobs, promptTokenIds[first + i]!, legal));
+      if (i === 0) this.#cachedTokens = found.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+    }
+    this.#preferences = preferences;
+    return true;
+  }
+
+  /** A completion that is not streamed. null: there is none, and the request has ended. */
+  async #fetch(body: string): Promise<WireCompletion | null> {
+    const { client, server } = this.#host;
     let reply: Reply;
     try {
       const options = { body, timeoutMs: PREFILL_MS, signal: this.#stopped.signal };
@@ -133,18 +174,15 @@ export class RemoteGeneration {
     } catch (error) {
       const message = (error as Error).message;
       this.#failAll({ reason: "error", stopReason: null, fault: "lost", message });
-      return false;
+      return null;
     }
     if (reply.status !== 200) {
       this.#failAll(finishOfReply(reply, this.#request, server));
-      return false;
+      return null;
     }
     const found = parseReply(reply.text);
-    const logprobs = found?.choices?.[0]?.prompt_logprobs;
-    if (!logprobs) throw new Error("the engine returns no log-probabilities of the prompt");
-    this.#promptLogprobs = promptLogprobs(logprobs, promptTokenIds, sampling.promptLogprobs!);
-    this.#cachedTokens = found?.usage?.prompt_tokens_details?.cached_tokens ?? 0;
-    return true;
+    if (found === null) throw new Error("the engine sends something that is no JSON object");
+    return found;
   }
 
   #failAll(finish: Finish): void {

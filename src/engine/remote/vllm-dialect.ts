@@ -79,6 +79,21 @@ export function promptLogprobsBody(request: GenerateRequest, server: ServerFacts
   });
 }
 
+/** The body of the request for the whole distribution of the token that follows the first `position` ones of the prompt. */
+export function distributionBody(request: GenerateRequest, server: ServerFacts, id: string, position: number): string {
+  return JSON.stringify({
+    ...head({ ...request, promptTokenIds: request.promptTokenIds.slice(0, position) }, server),
+    stream: false,
+    max_tokens: 1,
+    temperature: 0,
+    logprobs: server.vocabSize,
+    ignore_eos: true,
+    return_token_ids: true,
+    return_tokens_as_token_ids: true,
+    request_id: `${id}-at-${position}`,
+  });
+}
+
 function head(request: GenerateRequest, server: ServerFacts): Record<string, unknown> {
   return {
     model: request.adapter === null ? server.model : adapterName(server.front, request.adapter),

@@ -2,7 +2,7 @@
 // token first. The order inside TokenLogprobs is the embedded engine's: best first, equal ones by id.
 
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
-import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
+import type { LikelyToken, Preference, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { NotExpressible } from "./not-expressible.ts";
 
 export interface WireLogprobs {
@@ -55,6 +55,26 @@ function insertByRank(ids: number[], values: number[], id: number, logprob: numb
   while (at > 0 && (values[at - 1]! < logprob || (values[at - 1] === logprob && ids[at - 1]! > id))) at--;
   ids.splice(at, 0, id);
   values.splice(at, 0, logprob);
+}
+
+/** How token `id` and the first token of a completion relate to the tokens that were legal: a bitset, null = all. */
+export function preferenceOf({ top_logprobs }: WireLogprobs, id: number, legal: Int32Array | null): Preference {
+  const found = top_logprobs[0] ?? {};
+  const likeliest: Record<"legal" | "illegal", LikelyToken | null> = { legal: null, illegal: null };
+  let legalMass = 0;
+  for (const key in found) {
+    const token = { id: Number(key.slice(KEY_PREFIX.length)), logprob: found[key]! };
+    const isLegal = legal === null || ((legal[token.id >>> 5] ?? 0) & (1 << (token.id & 31))) !== 0;
+    if (isLegal) legalMass += Math.exp(token.logprob);
+    const kind = isLegal ? "legal" : "illegal";
+    const best = likeliest[kind];
+    const isBetter = best === null || token.logprob > best.logprob;
+    if (isBetter || (token.logprob === best.logprob && token.id < best.id)) likeliest[kind] = token;
+  }
+  const logprob = found[KEY_PREFIX + id];
+  if (logprob === undefined) throw new Error(`no log-probability for token ${id}`);
+  const { legal: likeliestLegal, illegal: likeliestIllegal } = likeliest;
+  return { logprob, legalMass: Math.min(1, legalMass), likeliestLegal, likeliestIllegal };
 }
 
 /**
