@@ -31,6 +31,12 @@ export interface OutputOptions {
 
 const PREFIXES = { reasoning: "rs", message: "msg", function_call: "fc" } as const;
 
+/** A token whose text is not in an item yet, or the rest of its text. `logprob`: null when it has been shown. */
+interface HeldToken {
+  text: string;
+  logprob: WireTokenLogprob | null;
+}
+
 export class OutputItems {
   readonly items: OutputItem[] = [];
   readonly #options: OutputOptions;
@@ -38,6 +44,8 @@ export class OutputItems {
   /** Text of the open item that was not announced yet. */
   #unsent = "";
   #unsentLogprobs: WireTokenLogprob[] = [];
+  /** Parsers hold text back, and tokens inside a character have none. So tokens wait for the text that they spell. */
+  #held: HeldToken[] = [];
   /** Index of the call that the open item is. */
   #call = -1;
 
@@ -56,8 +64,10 @@ export class OutputItems {
       const item = this.#opened(part.kind === "reasoning" ? "reasoning" : "message");
       item.content[0]!.text += part.text;
       this.#unsent += part.text;
+      if (item.type === "message") this.#addLogprobs(this.#spelling(part.text));
       return;
     }
+    this.#held = [];
     if (part.index > 0 && !this.#options.parallelToolCalls) return;
     if (part.name !== undefined) this.#openCall(part.index, part.name, part.id);
     const item = this.#open;
@@ -66,12 +76,10 @@ export class OutputItems {
     this.#unsent += part.argumentsText ?? "";
   }
 
-  /** Log probabilities of tokens that are not reasoning. They belong to the message, if there is one. */
-  addLogprobs(logprobs: readonly WireTokenLogprob[]): void {
-    const item = this.#open;
-    if (!this.#options.logprobs || item?.type !== "message") return;
-    item.content[0]!.logprobs!.push(...logprobs);
-    this.#unsentLogprobs.push(...logprobs);
+  /** Tokens that are not reasoning, before the parts that they lead to. Those that spell the message get their place there. */
+  hold(logprobs: readonly WireTokenLogprob[]): void {
+    if (!this.#options.logprobs) return;
+    for (const logprob of logprobs) this.#held.push({ text: logprob.token, logprob });
   }
 
   /** Announces what was added since the last call. */
@@ -89,8 +97,40 @@ export class OutputItems {
 
   /** The output is over. A reply that says nothing is an empty message. */
   end(status: "completed" | "incomplete"): void {
+    this.#addLogprobs(this.#held.splice(0)); // such as the one that ended the output
     if (status === "completed" && !this.items.some(({ type }) => type !== "reasoning")) this.#opened("message");
     this.#close(status);
+  }
+
+  #addLogprobs(tokens: readonly HeldToken[]): void {
+    const item = this.#open;
+    if (item?.type !== "message") return;
+    const logprobs = tokens.flatMap(({ logprob }) => logprob ?? []);
+    item.content[0]!.logprobs!.push(...logprobs);
+    this.#unsentLogprobs.push(...logprobs);
+  }
+
+  /** Takes the tokens that spell `text`, and forgets those before them: markers, and blanks that parsers leave out. */
+  #spelling(text: string): HeldToken[] {
+    const from = this.#held
+      .map((token) => token.text)
+      .join("")
+      .indexOf(text);
+    if (from < 0) return this.#held.splice(0); // a character that is none
+    const to = from + text.length;
+    const spelling: HeldToken[] = [];
+    const rest: HeldToken[] = [];
+    let at = 0;
+    for (const token of this.#held) {
+      const start = at;
+      at += token.text.length;
+      if (start >= to) rest.push(token);
+      else spelling.push(token);
+      if (start < to && at > to) rest.push({ text: token.text.slice(to - start), logprob: null });
+      if (token.text !== "" && at <= from) spelling.length = 0;
+    }
+    this.#held = rest;
+    return spelling;
   }
 
   get #open(): OutputItem | undefined {

@@ -76,8 +76,8 @@ export class ResponseReply implements ChunkSource {
   }
 
   #add(delta: ChoiceDelta): void {
+    this.#items.hold(delta.logprobs.slice(delta.reasoningTokens));
     for (const part of delta.parts) this.#items.add(part);
-    this.#items.addLogprobs(delta.logprobs.slice(delta.reasoningTokens));
     this.#counts.completion += delta.tokenIds.length;
     this.#counts.reasoning += delta.reasoningTokens;
     this.#end = delta.end ?? this.#end;
