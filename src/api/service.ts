@@ -28,6 +28,7 @@ import type { SamplingDefaults } from "./request/generation-defaults.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
 import { type EngineArgFields, leftOutArgs } from "./run/engine-args.ts";
 import { LiveRequests } from "./run/live-requests.ts";
+import { LogprobMemory } from "./run/logprob-memory.ts";
 
 /** A model on the hub; anything else is a path, which clients must not see. */
 const HUB_NAME = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/;
@@ -102,6 +103,7 @@ export class Service {
   readonly adapters: AdapterManager;
   readonly admission: Admission;
   readonly live = new LiveRequests();
+  readonly logprobMemory = new LogprobMemory();
   /** Taken by every request before it is rendered and tokenised. */
   readonly turns = new Turns();
   readonly metrics: Metrics;

@@ -188,7 +188,12 @@ export const OPTIONS = {
     { min: 1 },
     { placeholder: "BYTES" },
   ),
-  enablePrefixCaching: flag("Engine", true, "Reuse computed prefixes between requests."),
+  enablePrefixCaching: flag("Engine", true, "Reuse computed prefixes between requests of a workspace."),
+  sharePrefixCache: flag(
+    "Engine",
+    false,
+    "Reuse computed prefixes between workspaces too. Whoever guesses the beginning of a prompt then learns from cached_tokens, or from the time it takes, that somebody else sent it.",
+  ),
   schedulingPolicy: oneOf(
     "Engine",
     ["priority", "fcfs"],

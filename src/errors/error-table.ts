@@ -258,6 +258,13 @@ export const ERRORS = {
     fix: "Retry after `Retry-After` seconds; SDKs do so automatically. The operator can raise `--max-queue`.",
     repeat: 1,
   },
+  logprobs_full: {
+    ...LIMITED,
+    meaning:
+      "The replies in progress hold as many log probabilities as the server has memory for, or as one client may have: a quarter and an eighth of the heap.",
+    fix: "Retry after `Retry-After` seconds. Ask for fewer choices, tokens or log probabilities, or for a stream.",
+    repeat: 1,
+  },
   headers_too_large: {
     status: 431,
     type: "Bad Request",

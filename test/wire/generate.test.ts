@@ -193,7 +193,7 @@ describe("sampling_params", () => {
     const params = { max_tokens: 1, extra_args: { a: { b: [1] }, kv_transfer_params: { from: 1 } } };
     const more = { cache_salt: "s", priority: -2 };
     const seen = await requestOf(() => generate(ids("go"), params, more));
-    expect(seen).toMatchObject({ cacheSalt: "s", priority: -2 });
+    expect(seen).toMatchObject({ cacheSalt: expect.stringMatching(/^[0-9a-f]{64}$/), priority: -2 });
     expect(seen.extra).toEqual({ engineArgs: { a: { b: [1] } }, kvTransferParams: { from: 1 } });
     const both = await requestOf(() => generate(ids("go"), params, { kv_transfer_params: { from: 2 } }));
     expect(both.extra?.kvTransferParams).toEqual({ from: 2 });

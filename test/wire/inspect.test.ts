@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { shared } from "./shared-server.ts";
-import { IS_REMOTE, type Loose, startTestServer } from "./test-server.ts";
+import { type Loose, startTestServer } from "./test-server.ts";
 
 const server = shared(() => startTestServer({ config: { maxLogprobs: -1 } }));
 const PATH = "/v1/structured_outputs/inspect";
@@ -33,7 +33,7 @@ it("stops at a token that is not legal", async () => {
   expect(may_end).toBe(false);
 });
 
-it.skipIf(IS_REMOTE)("gives the mass that explains the log-probabilities of a constrained reply", async () => {
+it("gives the mass that explains the log-probabilities of a constrained reply", async () => {
   const structured_outputs = { json: { type: "object", properties: { a: { type: "integer" } }, required: ["a"] } };
   const prompt = "tell me";
   const body = {

@@ -344,6 +344,8 @@ export const CASES: readonly ValidationCase[] = [
   },
   { name: "cache_salt empty", body: { cache_salt: "" }, expect: "400 T body.cache_salt" },
   { name: "cache_salt int", body: { cache_salt: 5 }, expect: "400 T body.cache_salt" },
+  { name: "cache_salt of 256 bytes", body: { cache_salt: "é".repeat(128) }, expect: "200" },
+  { name: "cache_salt of 258 bytes", body: { cache_salt: "é".repeat(129) }, expect: "400 T body.cache_salt" },
   { name: "cache_salt ok", body: { cache_salt: "s".repeat(43) }, expect: "200" },
   { name: "priority big", body: raw('"priority":9223372036854775808'), expect: "400 T body.priority" },
   { name: "priority str", body: { priority: "x" }, expect: "400 T body.priority" },

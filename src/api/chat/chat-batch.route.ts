@@ -1,23 +1,17 @@
 // POST /v1/chat/completions/batch: several conversations with the same settings, one choice for each. No streams, no tools,
 // no n. Every conversation is checked and prepared before the first one runs.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { principalOf } from "../http/auth.ts";
-import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
-import { requestIdOf } from "../http/request-id.ts";
 import { checkLogprobAmount } from "../request/logprob-request.ts";
-import { refusing } from "../request/prompt-errors.ts";
 import { errorReplies } from "../request/schema-parts.ts";
-import { admitted } from "../run/admitted.ts";
-import { collectRuns } from "../run/collect-runs.ts";
-import { GenerationRun } from "../run/generation-run.ts";
+import { answer, type PrepareContext, type PreparedAnswer } from "../run/answer.ts";
 import type { Service } from "../service.ts";
 import { chatRules } from "./chat.answer.ts";
 import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import { ChatCollector, chatReplyJson } from "./chat.response.ts";
 import { ChatReply } from "./chat.response-schema.ts";
 import { BatchRequest } from "./chat.schema.ts";
-import { validateBatch } from "./chat.validate.ts";
+import { type ValidatedChat, validateBatch } from "./chat.validate.ts";
 
 export function registerChatBatch(app: FastifyInstance, service: Service): void {
   app.post(
@@ -35,31 +29,45 @@ export function registerChatBatch(app: FastifyInstance, service: Service): void 
   );
 }
 
-async function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const arrivedAt = performance.now();
-  const gone = clientGone(reply.raw);
-  const client = { id: principalOf(request).id, gone };
-  const chats = validateBatch(bodyWithPriority(request), chatRules(service));
-  const { body, ignored } = chats[0]!;
-  service.logIgnored(request, ignored, body);
-  service.assertServing();
-  const requestId = requestIdOf(request, reply, body.request_id);
-  return admitted(service, request, { choices: chats.length, model: body.model }, async (model, live) => {
-    const prepared: PreparedChat[] = [];
-    let amount = 0;
-    for (const [index, chat] of chats.entries()) {
-      if (index > 0) await service.turns.next();
-      const one = await refusing(() => prepareChat(service, chat, model, requestId, client));
-      amount += one.logprobAmount;
-      checkLogprobAmount(amount, "top_logprobs");
-      prepared.push(one);
-    }
-    const runs = prepared.map(({ run }) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone, live }));
-    const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
-    await collectRuns(runs, (run, output) => collectors[run]!.accept(output));
-    if (gone.aborted) return reply.hijack();
-    return reply.type("application/json; charset=utf-8").send(batchReply(prepared, collectors));
+function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return answer(service, request, reply, () => {
+    const chats = validateBatch(bodyWithPriority(request), chatRules(service));
+    const { body, ignored } = chats[0]!;
+    return {
+      ...{ body, ignored, choices: chats.length },
+      prepare: (context) => prepareBatch(service, chats, context),
+    };
   });
+}
+
+async function prepareBatch(
+  service: Service,
+  chats: readonly ValidatedChat[],
+  context: PrepareContext,
+): Promise<PreparedAnswer> {
+  const prepared: PreparedChat[] = [];
+  let logprobs = 0;
+  for (const [index, chat] of chats.entries()) {
+    if (index > 0) await service.turns.next();
+    const one = await prepareChat(service, chat, context);
+    logprobs += one.logprobAmount;
+    checkLogprobAmount(logprobs, "top_logprobs");
+    prepared.push(one);
+  }
+  return {
+    runs: prepared.map(({ run }) => run),
+    logprobs,
+    whole() {
+      const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
+      return {
+        accept: (run, output) => collectors[run]!.accept(output),
+        toJson: () => batchReply(prepared, collectors),
+      };
+    },
+    streamed: () => {
+      throw new Error("a batch cannot be streamed");
+    },
+  };
 }
 
 function batchReply(prepared: readonly PreparedChat[], collectors: readonly ChatCollector[]): string {

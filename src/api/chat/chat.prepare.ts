@@ -11,6 +11,7 @@ import { toSamplingParams } from "../request/sampling-params.ts";
 import { chatInput, checkTemplateTrust } from "../request/template-fields.ts";
 import { thinkingLimit } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
+import type { PrepareContext } from "../run/answer.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
 import type { ServedModel } from "../run/served-model.ts";
@@ -38,9 +39,7 @@ export interface PreparedChat {
 export async function prepareChat(
   service: Service,
   validated: ValidatedChat,
-  model: ServedModel,
-  requestId: string,
-  client: { id: string; gone: AbortSignal },
+  { model, requestId, client, stopped }: PrepareContext,
 ): Promise<PreparedChat> {
   const { body } = validated;
   const { vocabSize, maxModelLen } = service.engine.info;
@@ -74,11 +73,7 @@ export async function prepareChat(
   const counts = { choices: readChoiceCount(body.n), ...logprobs, top: named ?? logprobs.top };
   const amount = logprobAmount({ ...tokens, ...counts }, vocabSize);
   if (body.stream !== true) checkLogprobAmount(amount, "top_logprobs");
-  const compiled = await grammarFor(
-    service,
-    constraintFor(parsing, state, body.include_reasoning ?? true),
-    client.gone,
-  );
+  const compiled = await grammarFor(service, constraintFor(parsing, state, body.include_reasoning ?? true), stopped);
   const run = buildRun(tokenizer, {
     body,
     promptTokenIds: prompt.tokenIds,

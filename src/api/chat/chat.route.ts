@@ -38,7 +38,7 @@ export function answerChat(service: Service, request: FastifyRequest, reply: Fas
     whole({ facts, options }, n) {
       const collector = new ChatCollector(facts, options, n);
       return {
-        accept: (output) => collector.accept(output),
+        accept: (_run, output) => collector.accept(output),
         toJson: () => collector.toJson(service.text.tokenizer),
       };
     },

@@ -11,9 +11,9 @@ import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { thinkingLimitAfter } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
+import type { PrepareContext } from "../run/answer.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
-import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 import { PromptChoices } from "./completions.response.ts";
 import type { CompletionBody } from "./completions.schema.ts";
@@ -27,15 +27,15 @@ export interface PreparedCompletion {
   runs: Run[];
   /** One per run. */
   prompts: PromptChoices[];
+  /** How many log probabilities the reply may hold. */
+  logprobAmount: number;
 }
 
 export async function prepareCompletion(
   service: Service,
   body: CompletionBody,
   prompts: readonly Prompt[],
-  model: ServedModel,
-  requestId: string,
-  client: { id: string; gone: AbortSignal },
+  { model, requestId, client, stopped }: PrepareContext,
 ): Promise<PreparedCompletion> {
   const { config, defaults, engine } = service;
   const { maxModelLen, vocabSize } = engine.info;
@@ -49,7 +49,7 @@ export async function prepareCompletion(
   const promptLogprobs = body.prompt_logprobs ?? null;
   if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const compiled = await grammarFor(service, completionConstraint(body), client.gone);
+  const compiled = await grammarFor(service, completionConstraint(body), stopped);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
@@ -125,7 +125,7 @@ export async function prepareCompletion(
     promptTokens: total,
     reasoningParsed: false,
   });
-  return { facts, runs, prompts: choices };
+  return { facts, runs, prompts: choices, logprobAmount: amount };
 }
 
 /** The tokens the model sees, and their text. */

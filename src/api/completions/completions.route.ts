@@ -1,19 +1,12 @@
 // POST /v1/completions, the older text dialect.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { givingWay } from "../../pacing/give-way.ts";
-import { principalOf } from "../http/auth.ts";
-import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
-import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { refusing } from "../request/prompt-errors.ts";
 import { errorReplies } from "../request/schema-parts.ts";
-import { admitted } from "../run/admitted.ts";
-import { collectRuns } from "../run/collect-runs.ts";
-import { GenerationRun } from "../run/generation-run.ts";
+import { answer } from "../run/answer.ts";
 import { jsonWith } from "../run/logprobs.wire.ts";
 import { usageOf } from "../run/reply-facts.ts";
-import { streamRuns } from "../run/stream-runs.ts";
 import type { Service } from "../service.ts";
 import { type PreparedCompletion, prepareCompletion } from "./completions.prepare.ts";
 import { CompletionChunk, CompletionReply, CompletionRequest } from "./completions.schema.ts";
@@ -45,30 +38,29 @@ export function registerCompletions(app: FastifyInstance, service: Service): voi
   );
 }
 
-export async function answerCompletion(
+export function answerCompletion(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const arrivedAt = performance.now();
-  const gone = clientGone(reply.raw);
-  const client = { id: principalOf(request).id, gone };
-  const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
-  service.logIgnored(request, ignored, body);
-  service.assertServing();
-  const requestId = requestIdOf(request, reply, body.request_id);
-  const choices = readChoiceCount(body.n) * prompts.length;
-  return admitted(service, request, { choices, model: body.model }, async (model, live) => {
-    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId, client));
-    const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone, live }));
-    if (body.stream === true) {
-      await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
-      return reply;
-    }
-    await collectRuns(runs, (run, output) => prepared.prompts[run]!.accept(output));
-    return gone.aborted
-      ? reply.hijack()
-      : reply.type("application/json; charset=utf-8").send(await wholeReply(prepared));
+  return answer(service, request, reply, () => {
+    const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
+    return {
+      ...{ body, ignored },
+      choices: readChoiceCount(body.n) * prompts.length,
+      async prepare(context) {
+        const prepared = await prepareCompletion(service, body, prompts, context);
+        return {
+          runs: prepared.runs,
+          logprobs: prepared.logprobAmount,
+          whole: () => ({
+            accept: (run, output) => prepared.prompts[run]!.accept(output),
+            toJson: () => wholeReply(prepared),
+          }),
+          streamed: () => new CompletionChunks(prepared.facts, prepared.prompts),
+        };
+      },
+    };
   });
 }
 

@@ -11,9 +11,9 @@ import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { thinkingLimitAfter } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
+import type { PrepareContext } from "../run/answer.ts";
 import { replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run, stopList } from "../run/run-builder.ts";
-import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 import { TokenChoices } from "./generate.reply.ts";
 import type { TokenFields } from "./generate.validate.ts";
@@ -21,14 +21,14 @@ import type { TokenFields } from "./generate.validate.ts";
 export interface PreparedTokens {
   run: Run;
   choices: TokenChoices;
+  /** How many log probabilities the reply may hold. */
+  logprobAmount: number;
 }
 
 export async function prepareTokens(
   service: Service,
   body: TokenFields,
-  model: ServedModel,
-  requestId: string,
-  clientGone: AbortSignal,
+  { model, requestId, stopped }: PrepareContext,
 ): Promise<PreparedTokens> {
   const { config, defaults, engine } = service;
   const { maxModelLen, vocabSize } = engine.info;
@@ -58,15 +58,11 @@ export async function prepareTokens(
   const thinking = thinkingLimitAfter(() => tokenizer.decode(ids), body.thinking_token_budget, service);
   const sampling = { ...chosen, thinking };
   const top = sampling.logprobTokenIds?.length ?? count;
-  if (body.stream !== true) {
-    const tokens = { maxTokens: sampling.maxTokens, promptTokens: ids.length };
-    checkLogprobAmount(
-      logprobAmount({ ...tokens, choices: n, top, prompt: sampling.promptLogprobs }, vocabSize),
-      "logprobs",
-    );
-  }
+  const tokens = { maxTokens: sampling.maxTokens, promptTokens: ids.length };
+  const amount = logprobAmount({ ...tokens, choices: n, top, prompt: sampling.promptLogprobs }, vocabSize);
+  if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
   const shape = readOutputShape(body);
-  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
+  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, stopped);
   const run = buildRun(tokenizer, {
     body,
     promptTokenIds: ids,
@@ -91,5 +87,5 @@ export async function prepareTokens(
     policyVersion: model.policyVersion,
     chunkTokens: body.stream_interval ?? 1,
   };
-  return { run, choices: new TokenChoices(facts, reply) };
+  return { run, choices: new TokenChoices(facts, reply), logprobAmount: amount };
 }

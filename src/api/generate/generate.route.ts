@@ -1,15 +1,9 @@
 // POST /inference/v1/generate: token ids in, token ids out, as clients of vLLM that train models call it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
-import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { refusing } from "../request/prompt-errors.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
-import { admitted } from "../run/admitted.ts";
-import { collectRuns } from "../run/collect-runs.ts";
-import { GenerationRun } from "../run/generation-run.ts";
-import { streamRuns } from "../run/stream-runs.ts";
+import { answer } from "../run/answer.ts";
 import type { Service } from "../service.ts";
 import { prepareTokens } from "./generate.prepare.ts";
 import { TokenChunk, TokenReply, TokenRequest } from "./generate.schema.ts";
@@ -40,22 +34,24 @@ export function registerGenerate(app: FastifyInstance, service: Service): void {
   );
 }
 
-async function answerTokens(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const arrivedAt = performance.now();
-  const gone = clientGone(reply.raw);
-  const { body, ignored } = validateTokens(bodyWithPriority(request), service.engine.info);
-  service.logIgnored(request, ignored, body);
-  service.assertServing();
-  const requestId = requestIdOf(request, reply, body.request_id);
-  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model, live) => {
-    const prepared = await refusing(() => prepareTokens(service, body, model, requestId, gone));
-    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone, live });
-    if (body.stream === true) {
-      await streamRuns(service, reply, gone, [run], prepared.choices);
-      return reply;
-    }
-    await collectRuns([run], (index, output) => prepared.choices.accept(index, output));
-    if (gone.aborted) return reply.hijack();
-    return reply.type("application/json; charset=utf-8").send(prepared.choices.toJson(service.text.tokenizer));
+function answerTokens(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return answer(service, request, reply, () => {
+    const { body, ignored } = validateTokens(bodyWithPriority(request), service.engine.info);
+    return {
+      ...{ body, ignored },
+      choices: readChoiceCount(body.n),
+      async prepare(context) {
+        const { run, choices, logprobAmount } = await prepareTokens(service, body, context);
+        return {
+          runs: [run],
+          logprobs: logprobAmount,
+          whole: () => ({
+            accept: (index, output) => choices.accept(index, output),
+            toJson: () => choices.toJson(service.text.tokenizer),
+          }),
+          streamed: () => choices,
+        };
+      },
+    };
   });
 }

@@ -22,11 +22,3 @@ export function clientGone(response: ServerResponse): AbortSignal {
   socket.once("close", leave);
   return gone.signal;
 }
-
-/** Aborts when the connection of a request ends. Its listener stays until then, so this is for rare cases. */
-export function connectionLost({ socket }: IncomingMessage): AbortSignal {
-  const lost = new AbortController();
-  if (socket.destroyed) lost.abort();
-  socket.once("close", () => lost.abort());
-  return lost.signal;
-}

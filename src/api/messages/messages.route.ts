@@ -80,10 +80,7 @@ function messagesDialect(): ChatDialect {
     return new MessageReply({ key, model, promptTokens, parallelToolCalls, policyVersion }, streams);
   };
   return {
-    whole(prepared) {
-      const reply = replyFor(prepared, false);
-      return { accept: (output) => reply.accept(0, output), toJson: () => reply.toJson() };
-    },
+    whole: (prepared) => replyFor(prepared, false),
     streamed: (prepared) => replyFor(prepared, true),
   };
 }

@@ -12,7 +12,10 @@ export function checkLogprobCount(count: number | null, cap: number, vocabSize: 
 }
 
 /** Limit for a reply that is not streamed: about 200 MB of text. Streams do not collect log probabilities. */
-const MOST_IN_A_REPLY = 2_000_000;
+export const MOST_IN_A_REPLY = 2_000_000;
+
+/** Of one log probability in a reply, as JSON. Tokens of more than a few bytes take more. */
+export const LOGPROB_BYTES = 100;
 
 export interface LogprobAmount {
   choices: number;

@@ -4,7 +4,8 @@
 //
 // Keywords: type, const, enum, properties, required, additionalProperties, patternProperties, maxProperties,
 // propertyNames.maxLength, items, minItems, maxItems, anyOf (+ discriminator), minimum, exclusiveMinimum, maximum,
-// minLength, maxLength, pattern and not (the description is the message), format int64 and uuid. Other formats are documentation.
+// minLength, maxLength, x-max-bytes (in UTF-8), pattern and not (the description is the message), format int64 and uuid.
+// Other formats are documentation.
 
 import type { Static, TSchema } from "typebox";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
@@ -39,6 +40,7 @@ interface Node extends Bounds {
   not?: object;
   minLength?: number;
   maxLength?: number;
+  "x-max-bytes"?: number;
   pattern?: string;
 }
 
@@ -150,11 +152,14 @@ function literalReader(allowed: readonly unknown[]): Reader {
 
 function stringReader(node: Node): Reader {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format } = node;
+  const maxBytes = node["x-max-bytes"] ?? Number.POSITIVE_INFINITY;
   const pattern = node.pattern === undefined ? null : new RegExp(node.pattern, "u");
   return scalarReader((value, { fail }) => {
     if (typeof value !== "string") return fail("string_type", "Input should be a valid string");
     if (value.length < minLength) return fail("string_too_short", `String should have at least ${minLength} character`);
     if (value.length > maxLength) return fail("string_too_long", `String should have at most ${maxLength} characters`);
+    const isLong = Buffer.byteLength(value) > maxBytes;
+    if (isLong) return fail("string_too_long", `String should have at most ${maxBytes} bytes`);
     if (pattern !== null && !pattern.test(value)) return fail("value_error", `Value error, use ${node.description}`);
     if (format !== "uuid") return value;
     const id = value.toLowerCase();

@@ -69,7 +69,9 @@ export const samplingFields = {
   request_id: Type.Optional(Type.String({ description: "Used in the reply's id. Default: a random UUID." })),
   return_tokens_as_token_ids: orNull(Type.Boolean(), { description: "Write tokens as token_id:N in logprobs." }),
   return_token_ids: orNull(Type.Boolean(), { description: "Add prompt and output token ids to the reply." }),
-  cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
+  cache_salt: orNull(Type.String({ minLength: 1, maxLength: 256, "x-max-bytes": 256 }), {
+    description: "Isolates this request's prefix-cache entries within its workspace.",
+  }),
   kv_transfer_params: orNull(AnyObject, { description: PASSED_ON }),
   engine_xargs: orNull(ExtraArgs, { description: PASSED_ON }),
   vllm_xargs: orNull(ExtraArgs, { description: "Alias of engine_xargs." }),

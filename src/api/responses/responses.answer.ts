@@ -68,10 +68,7 @@ function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDia
     );
   };
   return {
-    whole(prepared) {
-      const reply = replyFor(prepared, false);
-      return { accept: (output) => reply.accept(0, output), toJson: () => reply.toJson() };
-    },
+    whole: (prepared) => replyFor(prepared, false),
     streamed: (prepared) => replyFor(prepared, true),
   };
 }

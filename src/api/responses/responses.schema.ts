@@ -66,7 +66,7 @@ export const ResponsesRequest = Type.Object(
     ),
     ...{ seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
     chat_template_kwargs: orNull(Variables, { description: "Additional template variables." }),
-    cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
+    cache_salt: samplingFields.cache_salt,
     priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
     prompt_cache_key: orNull(Type.String(), { description: "Accepted without effect: prefixes are found by content." }),
     safety_identifier: orNull(Type.String(), { description: "Accepted without effect." }),

@@ -6,6 +6,7 @@ import type { Service } from "../service.ts";
 import { shuttingDown } from "./admission.ts";
 import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
 import type { LiveRequest } from "./live-requests.ts";
+import type { HeldLogprobs } from "./logprob-memory.ts";
 
 export interface RunParts {
   request: GenerateRequest;
@@ -16,6 +17,8 @@ export interface RunParts {
   clientGone: AbortSignal;
   /** The request that this is a part of. */
   live: LiveRequest;
+  /** Room for the log-probabilities of its reply; null: it does not keep them. */
+  held: HeldLogprobs | null;
 }
 
 export type RunOutput = PrefillOutput | UsageOutput | ChoiceDelta;
@@ -26,7 +29,6 @@ export class GenerationRun {
   readonly #lastTokenAt: number[] = [];
   #generation: Generation | null = null;
   #aborted = false;
-  #cancelled = false;
   #cachedTokens = 0;
   #submittedAt = 0;
   /** From `#submittedAt` on. */
@@ -59,35 +61,30 @@ export class GenerationRun {
    * 400 if the request's own controls leave no token.
    */
   async *outputs(): AsyncGenerator<RunOutput> {
-    const { choices, clientGone } = this.#parts;
+    const { choices, clientGone, live } = this.#parts;
     const cut = this.#service.cutSignal;
+    const ends = [clientGone, cut, live.cancelled];
     const abort = () => this.abort();
-    clientGone.addEventListener("abort", abort, { once: true });
-    cut.addEventListener("abort", abort, { once: true });
+    for (const end of ends) end.addEventListener("abort", abort, { once: true });
     try {
-      if (!clientGone.aborted && !cut.aborted) yield* this.#generate();
-      if (this.#cancelled && choices.some((choice) => choice.end === null)) {
-        throw new ServiceError("request_cancelled", "The request was ended through DELETE /v1/engine/requests.");
-      }
-      if (cut.aborted && choices.some((choice) => choice.end === null)) throw shuttingDown();
-      if (!this.#aborted && !clientGone.aborted && choices.some((choice) => choice.end === null)) {
+      if (ends.every(({ aborted }) => !aborted)) yield* this.#generate();
+      if (choices.every((choice) => choice.end !== null)) return;
+      live.cancelled.throwIfAborted();
+      if (cut.aborted) throw shuttingDown();
+      if (!this.#aborted && !clientGone.aborted) {
         throw engineFailed("the engine ended before every choice was complete");
       }
     } finally {
       this.#generation?.abort();
-      clientGone.removeEventListener("abort", abort);
-      cut.removeEventListener("abort", abort);
+      for (const end of ends) end.removeEventListener("abort", abort);
       this.#record();
     }
   }
 
   async *#generate(): AsyncGenerator<RunOutput> {
-    const { request, choices, live } = this.#parts;
+    const { request, choices, live, held } = this.#parts;
     this.#submittedAt = performance.now();
-    live.begins(request.promptTokenIds.length, request.priority, () => {
-      this.#cancelled = true;
-      this.abort();
-    });
+    live.begins(request.promptTokenIds.length, request.priority);
     const generation = this.#service.engine.generate(request);
     this.#generation = generation;
     for await (const output of generation) {
@@ -104,6 +101,7 @@ export class GenerationRun {
       const failed = output.finish?.reason === "error" ? output.finish : null;
       // Tokens before the error count, because a stop string in them may have ended the choice.
       const delta = choice.accept(failed === null ? output : { ...output, finish: null });
+      held?.add(delta.logprobs);
       if (delta.stopEngine) generation.stop(output.index);
       this.#tick(output.index, delta.tokenIds.length);
       if (failed === null || delta.tokenIds.length > 0) yield delta;

@@ -1,13 +1,15 @@
 // The requests in progress, for those who watch the server: who sent each, how far it is, and a way to end it. They enter
 // and leave with their admission.
 
-import type { Principal } from "../http/auth.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { isAdmin, type Principal } from "../http/auth.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** First tokens to remember until somebody takes them. */
 const MOST_FIRST_TOKENS = 10_000;
 
 export class LiveRequest {
+  /** As its client knows it. Clients choose ids, so several requests may have the same. */
   readonly id: string;
   readonly caller: Principal;
   readonly choices: number;
@@ -19,7 +21,7 @@ export class LiveRequest {
   prompt = 0;
   cached: number | null = null;
   output = 0;
-  readonly #ends: (() => void)[] = [];
+  readonly #cancelling = new AbortController();
 
   constructor(id: string, caller: Principal, choices: number) {
     this.id = id;
@@ -27,11 +29,15 @@ export class LiveRequest {
     this.choices = choices;
   }
 
-  /** Part of it goes to the engine. `cancel` ends that part with an error for the client. */
-  begins(promptTokens: number, priority: number, cancel: () => void): void {
+  /** Aborted by `cancel`. The reason is the error for the client. */
+  get cancelled(): AbortSignal {
+    return this.#cancelling.signal;
+  }
+
+  /** Part of it goes to the engine. */
+  begins(promptTokens: number, priority: number): void {
     this.prompt += promptTokens;
     this.priority = priority;
-    this.#ends.push(cancel);
   }
 
   /** Its prompt is computed. */
@@ -39,23 +45,23 @@ export class LiveRequest {
     this.cached = (this.cached ?? 0) + cachedTokens;
   }
 
+  /** Ends it, however far it is. */
   cancel(): void {
-    for (const end of this.#ends) end();
+    const message = "The request was ended through DELETE /v1/engine/requests.";
+    this.#cancelling.abort(new ServiceError("request_cancelled", message));
   }
 }
 
 export class LiveRequests {
-  readonly #requests = new Map<string, LiveRequest>();
+  /** Oldest first. */
+  readonly #requests = new Set<LiveRequest>();
   /** Adapter version → the name that it was last asked for under, and by whom. */
   readonly #names = new Map<string, { model: string; caller: string }>();
   #firstTokens: number[] = [];
 
-  /** Clients may choose ids, so one may be there twice. */
   enter(id: string, caller: Principal, choices: number): LiveRequest {
-    let unique = id;
-    for (let n = 2; this.#requests.has(unique); n++) unique = `${id}.${n}`;
-    const live = new LiveRequest(unique, caller, choices);
-    this.#requests.set(unique, live);
+    const live = new LiveRequest(id, caller, choices);
+    this.#requests.add(live);
     return live;
   }
 
@@ -68,16 +74,19 @@ export class LiveRequests {
     if (this.#names.size > 1000) this.#names.delete(this.#names.keys().next().value!);
   }
 
-  leave({ id }: LiveRequest): void {
-    this.#requests.delete(id);
+  leave(live: LiveRequest): void {
+    this.#requests.delete(live);
   }
 
-  get(id: string): LiveRequest | undefined {
-    return this.#requests.get(id);
+  /** What the caller means by an id: its own requests of that id or, for an admin who has none, anybody's. */
+  called(id: string, caller: Principal): LiveRequest[] {
+    const found = this.all().filter((live) => live.id === id);
+    const own = found.filter((live) => live.caller.id === caller.id);
+    return own.length > 0 || !isAdmin(caller) ? own : found;
   }
 
   all(): LiveRequest[] {
-    return [...this.#requests.values()];
+    return [...this.#requests];
   }
 
   nameOf(adapter: string): { model: string; caller: string } | undefined {

@@ -66,6 +66,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
     adapter: spec.model.adapter,
     cacheSalt: body.cache_salt ?? null,
     priority: Number(body.priority ?? 0n),
+    legalSets: null,
     ...spec.compiled,
     ...extraOf(spec),
   };

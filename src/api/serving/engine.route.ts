@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { isAdmin, type Principal, principalOf } from "../http/auth.ts";
+import { type Principal, principalOf } from "../http/auth.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
 import { EngineSnapshot } from "./engine.present.ts";
@@ -50,11 +50,10 @@ export function registerEngine(app: FastifyInstance, service: Service): void {
     },
     async (request, reply) => {
       const caller = principalOf(request);
-      const live = service.live.get(request.params.id);
-      if (!live || !(isAdmin(caller) || live.caller.id === caller.id)) {
-        throw new ServiceError("unknown_request", `No request ${request.params.id} of yours is in progress.`);
-      }
-      live.cancel();
+      const { id } = request.params;
+      const found = service.live.called(id, caller);
+      if (found.length === 0) throw new ServiceError("unknown_request", `No request ${id} of yours is in progress.`);
+      for (const live of found) live.cancel();
       return reply.code(204).send();
     },
   );

@@ -8,23 +8,26 @@ import { ConstraintError } from "../../grammar/constraint.ts";
 import { GrammarInspector, type Inspection } from "../../grammar/grammar-inspector.ts";
 import { tokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
 import { givingWay } from "../../pacing/give-way.ts";
-import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
+import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
 import { REPLY_MARKERS } from "../../text/reply-markers.ts";
+import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
-import { clientGone } from "../http/client-gone.ts";
 import { grammarFor } from "../request/constraint.compile.ts";
 import { ResponseFormat, StructuredOutputs } from "../request/constraint.schema.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
 import { readBody } from "../request/read-body.ts";
+import { samplingFields } from "../request/sampling.schema.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
-import { admitted } from "../run/admitted.ts";
+import { answer, type PrepareContext, type PreparedAnswer } from "../run/answer.ts";
+import { floored } from "../run/logprobs.wire.ts";
+import { buildRun, type Run } from "../run/run-builder.ts";
 import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 
 const MOST_TOKENS = 4096;
-/** Log-probabilities that one question may ask of the engine: positions times vocabulary. */
-const MOST_LOGPROBS = 16_000_000;
+/** Probabilities that one question may ask of the engine: tokens of the output times vocabulary. */
+const MOST_PROBABILITIES = 16_000_000;
 
 const Ids = Type.Array(Type.Integer({ minimum: 0 }));
 
@@ -35,6 +38,7 @@ const InspectRequest = Type.Object(
     response_format: orNull(ResponseFormat),
     tokens: orNull(Ids, { description: "The output as token ids, from where the constraint begins; or send text." }),
     text: orNull(Type.String()),
+    request_id: samplingFields.request_id,
     prompt_token_ids: orNull(Ids, { description: "What the output followed. With it, the reply has probabilities." }),
   },
   { title: "StructuredOutputsInspectRequest" },
@@ -87,19 +91,50 @@ export function registerInspect(app: FastifyInstance, service: Service): void {
         response: { 200: InspectReply, 400: ErrorBody },
       },
     },
-    async (request, reply) => {
-      const { value: body } = readBody(InspectRequest, request.body ?? null);
-      const tokens = tokensOf(body, service);
-      service.assertServing();
-      const gone = clientGone(reply.raw);
-      return admitted(service, request, { choices: 1, model: body.model }, async (model) => {
-        const inspection = await look(inspector, service, body, tokens, gone);
-        const prompt = body.prompt_token_ids ?? null;
-        const logprobs = prompt && (await logprobsOf(service, model, prompt, tokens, gone));
-        return present(service, model, tokens, inspection, logprobs);
-      });
-    },
+    (request, reply) =>
+      answer(service, request, reply, () => {
+        const { value: body } = readBody(InspectRequest, request.body ?? null);
+        const tokens = tokensOf(body, service);
+        return {
+          ...{ body: { model: body.model, request_id: body.request_id }, choices: 1, ignored: [] },
+          prepare: (context) => prepareInspection({ service, inspector, body, tokens }, context),
+        };
+      }),
   );
+}
+
+interface Asked {
+  service: Service;
+  inspector: GrammarInspector;
+  body: Body;
+  tokens: readonly number[];
+}
+
+/** With a prompt, one generation scores the output: it computes prompt and output like any other, and is then done. */
+async function prepareInspection(
+  { service, inspector, body, tokens }: Asked,
+  { model, stopped }: PrepareContext,
+): Promise<PreparedAnswer> {
+  const { positions, mayEnd } = await look(inspector, service, body, tokens, stopped);
+  const prompt = body.prompt_token_ids ?? null;
+  let preferences: readonly Preference[] | null = null;
+  return {
+    runs: prompt === null || positions.length === 0 ? [] : [scoringRun(service, model, prompt, tokens, positions)],
+    logprobs: 0,
+    whole: () => ({
+      accept(_run, output) {
+        if (output.type === "prefill") preferences = output.preferences ?? null;
+      },
+      async toJson() {
+        const shown = await presentPositions(service, tokens, positions, preferences);
+        const inspection = { object: "structured_outputs.inspection", model: model.name, may_end: mayEnd };
+        return JSON.stringify({ ...inspection, positions: shown });
+      },
+    }),
+    streamed: () => {
+      throw new Error("an inspection cannot be streamed");
+    },
+  };
 }
 
 function tokensOf(
@@ -116,19 +151,23 @@ function tokensOf(
   if (ids.some((id) => id >= vocabSize)) throw bad(`Token ids must be below ${vocabSize}.`, "tokens");
   if (!prompt) return ids;
   const total = prompt.length + ids.length;
-  const most = Math.min(maxModelLen - 1, Math.floor(MOST_LOGPROBS / vocabSize));
+  const mostScored = Math.floor(MOST_PROBABILITIES / vocabSize);
   if (prompt.length === 0) throw bad("prompt_token_ids must not be empty.", "prompt_token_ids");
   if (prompt.some((id) => id >= vocabSize)) throw bad(`Token ids must be below ${vocabSize}.`, "prompt_token_ids");
-  if (total > most) throw bad(`Prompt and output may have ${most} tokens together, not ${total}.`, "prompt_token_ids");
+  if (total >= maxModelLen) {
+    throw bad(`Prompt and output may have ${maxModelLen - 1} tokens together, not ${total}.`, "prompt_token_ids");
+  }
+  if (ids.length > mostScored) throw bad(`With a prompt, at most ${mostScored} tokens can be looked at.`, "tokens");
   return ids;
 }
 
+/** Nothing once `stopped` aborts. */
 async function look(
   inspector: GrammarInspector,
   service: Service,
   body: Body,
-  tokens: number[],
-  gone: AbortSignal,
+  tokens: readonly number[],
+  stopped: AbortSignal,
 ): Promise<Inspection> {
   const wanted = readOutputShape(body);
   if (wanted === null) {
@@ -136,80 +175,67 @@ async function look(
       param: "structured_outputs",
     });
   }
-  const { grammar } = await grammarFor(service, { ...wanted, reasoning: null }, gone);
-  if (grammar === null) return { positions: [], mayEnd: false }; // the client left
+  const nothing = { positions: [], mayEnd: false };
+  const { grammar } = await grammarFor(service, { ...wanted, reasoning: null }, stopped);
+  if (grammar === null) return nothing;
   const { eosTokenId } = service.text.tokenizer;
   const stopTokenIds = [...(eosTokenId === null ? [] : [eosTokenId]), ...service.defaults.eosTokenIds];
   try {
-    return await inspector.inspect({ grammar, stopTokenIds, tokens });
+    return (await inspector.inspect({ grammar, stopTokenIds, tokens }, stopped)) ?? nothing;
   } catch (error) {
     if (!(error instanceof ConstraintError)) throw error;
     throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
   }
 }
 
-/** The whole distribution before each token, without the constraint. */
-async function logprobsOf(
+/** Its prefill tells what the model preferred at each position. */
+function scoringRun(
   { engine, text: { tokenizer }, defaults }: Service,
   model: ServedModel,
   prompt: readonly number[],
   tokens: readonly number[],
-  gone: AbortSignal,
-): Promise<readonly (TokenLogprobs | null)[]> {
-  const context = { tokenizer, vocabSize: engine.info.vocabSize, defaults, maxTokens: 1, logprobs: null };
-  const sampling = toSamplingParams({ temperature: 0 }, { ...context, promptLogprobs: -1 });
-  const generation = engine.generate({
-    ...{ promptTokenIds: [...prompt, ...tokens], n: 1, sampling, adapter: model.adapter, cacheSalt: null, priority: 0 },
-    ...{ grammar: null, constraint: null },
+  positions: Inspection["positions"],
+): Run {
+  const context = { tokenizer, vocabSize: engine.info.vocabSize, defaults, maxTokens: 1 };
+  const { request, choices } = buildRun(tokenizer, {
+    ...{ body: {}, allowedArgs: [] },
+    promptTokenIds: [...prompt, ...tokens.slice(0, positions.length)],
+    n: 1,
+    sampling: toSamplingParams({ temperature: 0 }, { ...context, logprobs: null, promptLogprobs: null }),
+    model,
+    compiled: { grammar: null, constraint: null },
+    ...{ top: null, tokensAsIds: false, tokensOnly: true },
+    parser: () => new PlainReplyParser(),
+    thoughtMeter: () => null,
   });
-  const abort = () => generation.abort();
-  gone.addEventListener("abort", abort, { once: true });
-  try {
-    for await (const output of generation) {
-      if (output.type === "prefill") return output.promptLogprobs!.slice(prompt.length);
-      if (output.type === "tokens" && output.finish?.reason === "error") break;
-    }
-  } finally {
-    generation.abort();
-    gone.removeEventListener("abort", abort);
-  }
-  throw new ServiceError("engine_failed", "The engine could not score the output.");
+  return { request: { ...request, legalSets: positions.map(({ mask }) => mask) }, choices };
 }
 
-async function present(
+async function presentPositions(
   { text: { tokenizer } }: Service,
-  model: ServedModel,
   tokens: readonly number[],
-  { positions, mayEnd }: Inspection,
-  logprobs: readonly (TokenLogprobs | null)[] | null,
+  positions: Inspection["positions"],
+  preferences: readonly Preference[] | null,
 ) {
   const walk = new TokenTextWalk(tokenizer);
   const giveWay = givingWay();
   const shown = [];
-  for (const [i, { legal, forced, mayEnd: may_end, allowed, mask }] of positions.entries()) {
+  for (const [i, { legal, forced, mayEnd: may_end, allowed }] of positions.entries()) {
     await giveWay();
     const token = tokens[i]!;
-    const wishes = logprobs?.[i] ? preferences(logprobs[i], mask, walk) : {};
+    const wishes = preferences === null ? {} : presentPreference(preferences[i]!, walk);
     const token_string = walk.advance(token).token;
     shown.push({ token, token_string, allowed, legal, forced, may_end, ...wishes });
   }
-  return { object: "structured_outputs.inspection" as const, model: model.name, may_end: mayEnd, positions: shown };
+  return shown;
 }
 
-/** `walk` is at the position. The ids of `logprobs` are sorted, best first. */
-function preferences({ logprob, topIds, topLogprobs }: TokenLogprobs, mask: Int32Array | null, walk: TokenTextWalk) {
-  const isLegal = (id: number) => mask === null || (mask[id >>> 5]! & (1 << (id & 31))) !== 0;
-  let mass = 0;
-  let legal: number | null = null;
-  let illegal: number | null = null;
-  for (const [i, id] of topIds.entries()) {
-    if (isLegal(id)) {
-      mass += Math.exp(topLogprobs[i]!);
-      legal ??= i;
-    } else illegal ??= i;
-  }
-  const likely = (i: number | null) =>
-    i === null ? null : { token: topIds[i]!, token_string: walk.text(topIds[i]!), logprob: topLogprobs[i]! };
-  const likeliest = { likeliest_legal: likely(legal), likeliest_illegal: likely(illegal) };
-  return { logprob, legal_mass: Math.min(1, mass), ...likeliest };
+/** `walk` is at the position. */
+function presentPreference({ logprob, legalMass, likeliestLegal, likeliestIllegal }: Preference, walk: TokenTextWalk) {
+  const likely = (token: LikelyToken | null) =>
+    token && { token: token.id, token_string: walk.text(token.id), logprob: floored(token.logprob) };
+  return {
+    ...{ logprob: floored(logprob), legal_mass: legalMass },
+    ...{ likeliest_legal: likely(likeliestLegal), likeliest_illegal: likely(likeliestIllegal) },
+  };
 }

@@ -1,0 +1,131 @@
+// The one opening of a generation, for every dialect: read, admit, find the model, prepare, run, answer. A dialect reads its
+// requests and builds its replies. What is the same for all is decided here once: the id of the request, who may end it
+// and when, whose prefixes it shares, and how much memory its reply may take.
+import { createHash } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { orAborted } from "../../pacing/or-aborted.ts";
+import { type Principal, principalOf } from "../http/auth.ts";
+import { clientGone } from "../http/client-gone.ts";
+import { requestIdOf } from "../http/request-id.ts";
+import { refusing } from "../request/prompt-errors.ts";
+import type { Service } from "../service.ts";
+import type { EngineArgFields } from "./engine-args.ts";
+import { GenerationRun, type RunOutput } from "./generation-run.ts";
+import type { Run } from "./run-builder.ts";
+import type { ServedModel } from "./served-model.ts";
+import { type ChunkSource, streamRuns } from "./stream-runs.ts";
+
+/** What a dialect has read of a request. */
+export interface Question {
+  body: EngineArgFields & {
+    model?: string | null | undefined;
+    stream?: boolean | null | undefined;
+    request_id?: string | undefined;
+  };
+  /** Places that it takes. */
+  choices: number;
+  /** Unknown fields. */
+  ignored: readonly string[];
+  /** Every refusal happens here or in reading: nothing has been sent yet. A PromptError is a refusal too. */
+  prepare(context: PrepareContext): Promise<PreparedAnswer>;
+}
+
+export interface PrepareContext {
+  model: ServedModel;
+  requestId: string;
+  client: Principal;
+  /** Aborted when nobody waits for the answer any more. */
+  stopped: AbortSignal;
+}
+
+export interface PreparedAnswer {
+  /** They run at once. One that fails ends the others. */
+  runs: readonly Run[];
+  /** How many log-probabilities a whole reply may hold. */
+  logprobs: number;
+  whole(): ReplyCollector;
+  /** Called instead of `whole` for a question that streams. */
+  streamed(): ChunkSource;
+}
+
+/** Collects the outputs of all runs until they have ended. */
+export interface ReplyCollector {
+  accept(run: number, output: RunOutput): void;
+  /** The reply as JSON text. */
+  toJson(): string | Promise<string>;
+}
+
+/** `read` throws what is wrong with the request. */
+export async function answer(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  read: () => Question | Promise<Question>,
+): Promise<FastifyReply> {
+  const arrivedAt = performance.now();
+  const gone = clientGone(reply.raw);
+  const client = principalOf(request);
+  const question = await read();
+  const { body } = question;
+  service.logIgnored(request, question.ignored, body);
+  service.assertServing();
+  const requestId = requestIdOf(request, reply, body.request_id);
+  // First of all, because a full server should refuse before it renders and tokenises.
+  const leave = service.admission.enter(question.choices);
+  const live = service.live.enter(requestId, client, question.choices);
+  let model: ServedModel | null = null;
+  const prepare = async (): Promise<PreparedAnswer> => {
+    const stopped = AbortSignal.any([gone, live.cancelled]);
+    model = await service.models.resolve(body.model, client, () => stopped);
+    service.live.runsOn(live, model);
+    await service.turns.next();
+    return refusing(() => question.prepare({ model: model!, requestId, client, stopped }));
+  };
+  const preparing = prepare();
+  try {
+    const { runs: prepared, logprobs, whole, streamed } = await orAborted(preparing, live.cancelled);
+    const owner = service.config.sharePrefixCache ? null : client.workspace.id;
+    const held = body.stream === true ? null : service.logprobMemory.hold(client.id, logprobs, reply.raw);
+    const runs = prepared.map(({ request: asked, choices }) => {
+      const request = { ...asked, cacheSalt: cacheSalt(owner, asked.cacheSalt) };
+      return new GenerationRun(service, { request, choices, arrivedAt, clientGone: gone, live, held });
+    });
+    if (body.stream === true) {
+      await streamRuns(service, reply, gone, runs, streamed());
+      return reply;
+    }
+    const collector = whole();
+    await collect(runs, collector);
+    if (gone.aborted) return reply.hijack();
+    return reply.type("application/json; charset=utf-8").send(await collector.toJson());
+  } finally {
+    service.live.leave(live);
+    const end = () => {
+      model?.release();
+      leave();
+    };
+    // What a cancelled request has begun keeps its place until it is over.
+    if (live.cancelled.aborted) preparing.then(end, end);
+    else end();
+  }
+}
+
+/** `owner`: the workspace whose requests share prefixes; null = all do. Hexadecimal, as vLLM takes no other salts. */
+function cacheSalt(owner: string | null, own: string | null): string {
+  return createHash("sha256")
+    .update(JSON.stringify(["cache", owner, own]))
+    .digest("hex");
+}
+
+async function collect(runs: readonly GenerationRun[], collector: ReplyCollector): Promise<void> {
+  try {
+    await Promise.all(
+      runs.map(async (run, index) => {
+        for await (const output of run.outputs()) collector.accept(index, output);
+      }),
+    );
+  } catch (error) {
+    for (const run of runs) run.abort();
+    throw error;
+  }
+}
