@@ -178,8 +178,13 @@ it("only the edge knows the errors of the wire", () => {
   expect(wrong).toEqual([]);
 });
 
-it("no file is longer than 350 lines", () => {
-  const long = files.filter((file) => readFileSync(join(src, file), "utf8").split("\n").length > 351);
+/** Tables, which are read one row at a time. */
+const TABLES = ["config/options.ts", "errors/error-table.ts", "observe/metric-table.ts", "store/migrations.ts"];
+
+it("no file but a table is longer than 350 lines", () => {
+  const long = files
+    .filter((file) => !TABLES.includes(file))
+    .filter((file) => readFileSync(join(src, file), "utf8").split("\n").length > 351);
   expect(long).toEqual([]);
 });
 
