@@ -41,11 +41,11 @@ export interface Finish {
   message?: string;
   /**
    * Set when `message` is for the sender; otherwise it is for the log. The request's controls leave no token
-   * ("contradiction"), its constraint cannot be followed ("constraint"), the engine cannot do what it asks ("refused"),
+   * ("contradiction"), its constraint cannot be followed ("constraint") or not in time ("slow"), the engine cannot do what it asks ("refused"),
    * no engine is there now and it helps to try again ("unavailable"), or a replica was lost or does not have the
    * adapter ("lost", "unloaded"), which only a fleet sees.
    */
-  fault?: "contradiction" | "constraint" | "refused" | "unavailable" | "lost" | "unloaded";
+  fault?: "contradiction" | "constraint" | "slow" | "refused" | "unavailable" | "lost" | "unloaded";
   /** What the engine says about a transfer of keys and values, for whoever asked with kv_transfer_params. */
   kvTransferParams?: Readonly<Record<string, unknown>>;
 }

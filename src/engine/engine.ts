@@ -35,6 +35,8 @@ export class StepEngine {
   readonly #scheduler: Scheduler;
   readonly #table: RequestTable;
   readonly #source: TokenSource;
+  /** Sequences that sit out steps until their constraints are ready. */
+  readonly #held = new Set<Sequence>();
   #arrivals = 0;
   /** Tokens this step has produced: those it generated, and the computed part of the prompts it completed. */
   #stepTokens = 0;
@@ -98,9 +100,10 @@ export class StepEngine {
 
   /** Runs one step of everything that can run. Resolves to the outputs since the last step. */
   async step(): Promise<RoutedOutput[]> {
+    this.#stepTokens = 0;
+    this.#resumeHeld();
     const batch = this.#scheduler.schedule().filter(({ sequence }) => this.#prepare(sequence));
     if (batch.length > 0) {
-      this.#stepTokens = 0;
       const logits = await this.#forward(batch);
       for (let i = 0; i < logits.length; i++) this.#advance(batch[i]!, logits[i]!);
       this.#parts.stats.addStep(this.#stepTokens, stepOf(batch));
@@ -153,10 +156,26 @@ export class StepEngine {
     return request.followers.splice(0).filter((follower) => this.#scheduler.fork(leader, follower));
   }
 
+  #resumeHeld(): void {
+    for (const sequence of this.#held) {
+      const { state, pending, heldLogits } = sequence;
+      this.#held.delete(sequence);
+      sequence.heldLogits = null;
+      // One that was preempted meanwhile computes its logits again.
+      if (state === "running" && pending === 0) this.#extend(sequence, heldLogits!);
+    }
+  }
+
+  /** Without a mask, the sequence and its logits wait for the next step. */
   #extend(sequence: Sequence, row: Float32Array): void {
     const tokens: SampledToken[] = [];
     let finish: Finish | null;
     try {
+      if (sequence.constraint?.ready() === false) {
+        sequence.heldLogits = row.slice();
+        this.#held.add(sequence);
+        return;
+      }
       finish = this.#source.extend(sequence, row, tokens);
     } catch (error) {
       finish = errorFinish(error);

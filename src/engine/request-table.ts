@@ -2,7 +2,7 @@
 // frees all it has at once, and ending the last one of a request frees the request. Collects outputs until the engine
 // takes them.
 
-import { BrokenConstraintError } from "../grammar/match/sequence-constraint.ts";
+import { BrokenConstraintError, SlowConstraintError } from "../grammar/match/sequence-constraint.ts";
 import { NoLegalTokenError } from "../sampling/errors.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
 import type { EngineOutput, Finish } from "./contract.ts";
@@ -127,5 +127,6 @@ export function errorFinish(error: unknown): Finish {
   };
   if (error instanceof NoLegalTokenError) return { ...finish, fault: "contradiction" };
   if (error instanceof BrokenConstraintError) return { ...finish, fault: "constraint" };
+  if (error instanceof SlowConstraintError) return { ...finish, fault: "slow" };
   return finish;
 }

@@ -44,6 +44,8 @@ export class Sequence {
   /** Made when the sequence first runs; they survive preemption, so the output continues as if undisturbed. */
   sampler: SequenceSampler | null = null;
   constraint: SequenceConstraint | null = null;
+  /** The logits of the next token, while its constraint still works on the mask. [vocab] */
+  heldLogits: Float32Array | null = null;
   #current: SequenceState = "waiting";
 
   constructor(number: number, request: RequestState, index: number) {

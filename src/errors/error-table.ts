@@ -87,6 +87,16 @@ export const ERRORS = {
       "The constraint could not be followed any further: it is too ambiguous, or the model's tokens cannot express it.",
     fix: "Make the grammar less ambiguous. The error is found during generation; in a stream it is an error event.",
   },
+  constraint_timeout: {
+    ...UNAVAILABLE,
+    meaning: "Compiling a constraint, or finding the next token of one, took longer than 60 s.",
+    fix: "Try again when the server is less busy, or simplify the constraint.",
+  },
+  constraint_queue_full: {
+    ...LIMITED,
+    meaning: "Too many constraints of this token's workspace wait to be compiled.",
+    fix: "Send fewer different constraints at once. Equal ones are compiled once.",
+  },
   engine_refused: {
     ...BAD_REQUEST,
     meaning: "The engine behind this server cannot do what a field asks for, although Flywheel's own engine can.",

@@ -60,11 +60,9 @@ function inspect({ grammar, stopTokenIds, tokens }: InspectJob): InspectResult {
 
 function look(constraint: SequenceConstraint, stopTokenIds: readonly number[], token: number): InspectedPosition {
   const mask = constraint.mask()?.slice() ?? null;
-  const [forced] = mask === null ? [] : constraint.forced();
-  return {
-    legal: mask === null ? size : mask.reduce((sum, word) => sum + bits(word), 0),
-    ...{ forced: forced !== undefined, mayEnd: mayEnd(mask, stopTokenIds), allowed: has(mask, token), mask },
-  };
+  const legal = mask === null ? size : mask.reduce((sum, word) => sum + bits(word), 0);
+  const ends = mayEnd(mask, stopTokenIds);
+  return { legal, forced: legal === 1 && !ends, mayEnd: ends, allowed: has(mask, token), mask };
 }
 
 function mayEnd(mask: Int32Array | null, stopTokenIds: readonly number[]): boolean {

@@ -31,6 +31,7 @@ export class ChoiceConstraints implements ConstraintFactory {
       );
     };
     return {
+      ready: () => true,
       mask: () => {
         const ids = legal(output);
         if (ids === null) return null;

@@ -150,6 +150,8 @@ function finishError({ message, fault }: Finish): ServiceError {
       return new ServiceError("contradictory_controls", message!);
     case "constraint":
       return new ServiceError("constraint_failed", message!, { param: "structured_outputs" });
+    case "slow":
+      return new ServiceError("constraint_timeout", message!, { param: "structured_outputs" });
     case "refused":
       return new ServiceError("engine_refused", message!);
     case "unavailable":

@@ -2,6 +2,7 @@
 // calls, which keeps the graph linear in the size of the grammar.
 
 import { type CharDfa, type Expression, type Grammar, never } from "../expression.ts";
+import { joinBeginnings } from "./common-beginnings.ts";
 import { emitDispatch } from "./dispatch.ts";
 import { RuleWeights } from "./rule-weights.ts";
 import { StateGraph } from "./state-graph.ts";
@@ -20,6 +21,7 @@ export interface CompiledRules {
 
 export function compileExpressions(grammar: Grammar): CompiledRules {
   const compiler = new ExpressionCompiler(grammar);
+  joinBeginnings(compiler.graph);
   return { graph: compiler.graph, starts: compiler.starts, marker: grammar.afterMarker?.marker ?? "" };
 }
 

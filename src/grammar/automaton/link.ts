@@ -4,13 +4,7 @@
 import { GrammarError } from "../grammar-error.ts";
 import type { CompiledRules } from "./expression-compiler.ts";
 import type { Program } from "./program.ts";
-import type { StateGraph } from "./state-graph.ts";
-
-/** The edges of state s: values[offsets[s] .. offsets[s + 1]]. */
-interface Rows {
-  readonly offsets: Int32Array;
-  readonly values: Int32Array;
-}
+import { type Rows, rowsOf, type StateGraph } from "./state-graph.ts";
 
 interface Edges {
   readonly size: number;
@@ -99,19 +93,6 @@ class RowWriter {
   end(): void {
     this.offsets[++this.#row] = this.values.length;
   }
-}
-
-/** Sorts edges by their first entry, which the rows leave out. */
-function rowsOf(size: number, edges: readonly number[], width: number): Rows {
-  const offsets = new Int32Array(size + 1);
-  for (let i = 0; i < edges.length; i += width) offsets[edges[i]! + 1]! += width - 1;
-  for (let state = 0; state < size; state++) offsets[state + 1]! += offsets[state]!;
-  const next = offsets.slice();
-  const values = new Int32Array(offsets[size]!);
-  for (let i = 0; i < edges.length; i += width) {
-    for (let k = 1; k < width; k++) values[next[edges[i]!]!++] = edges[i + k]!;
-  }
-  return { offsets, values };
 }
 
 /** Marks the states from which their rule can end. A call can end if its rule and the state it returns to can. */

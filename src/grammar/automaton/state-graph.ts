@@ -21,6 +21,21 @@ interface Spelling {
   readonly ways: Map<number, readonly number[]>;
 }
 
+/** The edges of state s: values[offsets[s] .. offsets[s + 1]]. */
+export interface Rows {
+  readonly offsets: Int32Array;
+  readonly values: Int32Array;
+}
+
+/** What leaves a state. */
+export interface OutgoingEdges {
+  /** Triples low byte, high byte, target. */
+  readonly bytes: readonly number[];
+  /** Pairs rule, return state. */
+  readonly calls: readonly number[];
+  readonly final: boolean;
+}
+
 export class StateGraph {
   /** States are numbered from 0. */
   size = 0;
@@ -69,6 +84,19 @@ export class StateGraph {
   /** One character of the set as it is written inside a JSON string: raw where allowed, else its shortest escape. */
   jsonCharacters(from: number, set: CodePointSet, to: number): void {
     this.#write(from, this.#json.get(set) ?? this.#spell(this.#json, set, true), to);
+  }
+
+  /** Gives states these edges in place of all they had, links included. */
+  replaceEdges(replaced: ReadonlyMap<number, OutgoingEdges>): void {
+    if (replaced.size === 0) return;
+    keepOthers(this.byteEdges, 4, replaced);
+    keepOthers(this.epsilonEdges, 2, replaced);
+    keepOthers(this.callEdges, 3, replaced);
+    for (const [state, { bytes, calls, final }] of replaced) {
+      for (let i = 0; i < bytes.length; i += 3) this.byteEdges.push(state, bytes[i]!, bytes[i + 1]!, bytes[i + 2]!);
+      for (let i = 0; i < calls.length; i += 2) this.callEdges.push(state, calls[i]!, calls[i + 1]!);
+      if (final) this.finals.add(state);
+    }
   }
 
   #spell(known: Map<CodePointSet, Spelling>, set: CodePointSet, json: boolean): Spelling {
@@ -141,6 +169,29 @@ export class StateGraph {
   #count(): void {
     if (++this.#edges > MAX_EDGES) throw tooLarge();
   }
+}
+
+/** Sorts edges by their first entry, which the rows leave out. */
+export function rowsOf(size: number, edges: readonly number[], width: number): Rows {
+  const offsets = new Int32Array(size + 1);
+  for (let i = 0; i < edges.length; i += width) offsets[edges[i]! + 1]! += width - 1;
+  for (let state = 0; state < size; state++) offsets[state + 1]! += offsets[state]!;
+  const next = offsets.slice();
+  const values = new Int32Array(offsets[size]!);
+  for (let i = 0; i < edges.length; i += width) {
+    for (let k = 1; k < width; k++) values[next[edges[i]!]!++] = edges[i + k]!;
+  }
+  return { offsets, values };
+}
+
+/** Drops the edges that leave one of these states. */
+function keepOthers(edges: number[], width: number, left: ReadonlyMap<number, unknown>): void {
+  let end = 0;
+  for (let i = 0; i < edges.length; i += width) {
+    if (left.has(edges[i]!)) continue;
+    for (let k = 0; k < width; k++) edges[end++] = edges[i + k]!;
+  }
+  edges.length = end;
 }
 
 /** Equal byte tails share their states. */

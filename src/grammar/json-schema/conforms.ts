@@ -19,6 +19,8 @@ type Valid = (value: JsonValue, schema: JsonValue | undefined) => boolean;
 export class Validator {
   readonly #document: SchemaDocument;
   readonly #lists = new WeakMap<readonly JsonValue[], Set<string>>();
+  /** By the canonical text of their constant; "" = without one. */
+  readonly #branches = new WeakMap<readonly Schema[], Map<string, Schema[]>>();
   readonly #matchers = new Map<string, Matcher[]>();
   #depth = 0;
 
@@ -56,7 +58,7 @@ export class Validator {
         return false;
       }
     }
-    if (!combinationsHold(value, keywords, valid)) return false;
+    if (!this.#combinationsHold(value, keywords, valid)) return false;
     if (typeof value === "number") return numberConforms(value, keywords);
     if (typeof value === "string") return this.#stringConforms(value, keywords, path);
     if (Array.isArray(value)) return arrayConforms(value, keywords, valid);
@@ -71,6 +73,35 @@ export class Validator {
       this.#lists.set(values, keys);
     }
     return keys.has(canonicalText(value));
+  }
+
+  #combinationsHold(value: JsonValue, keywords: SchemaObject, valid: Valid): boolean {
+    const { allOf, anyOf, oneOf, not, if: condition } = keywords;
+    if (allOf !== undefined && !(allOf as JsonValue[]).every((part) => valid(value, part))) return false;
+    if (anyOf !== undefined && !this.#candidates(value, anyOf as Schema[]).some((branch) => valid(value, branch))) {
+      return false;
+    }
+    if (oneOf !== undefined) {
+      if (this.#candidates(value, oneOf as Schema[]).filter((branch) => valid(value, branch)).length !== 1)
+        return false;
+    }
+    if (not !== undefined && valid(value, not)) return false;
+    return condition === undefined || valid(value, valid(value, condition) ? keywords.then : keywords.else);
+  }
+
+  /** The branches that may hold: those without a constant, and those with this one. */
+  #candidates(value: JsonValue, branches: readonly Schema[]): readonly Schema[] {
+    let known = this.#branches.get(branches);
+    if (known === undefined) {
+      known = new Map();
+      for (const branch of branches) {
+        const constant = typeof branch === "object" && Object.hasOwn(branch, "const");
+        const key = constant ? canonicalText(branch.const!) : "";
+        known.set(key, [...(known.get(key) ?? []), branch]);
+      }
+      this.#branches.set(branches, known);
+    }
+    return [...(known.get("") ?? []), ...(known.get(canonicalText(value)) ?? [])];
   }
 
   #stringConforms(value: string, keywords: SchemaObject, path: string): boolean {
@@ -94,15 +125,6 @@ export class Validator {
 
 function matcherOf(root: Expression): Matcher {
   return new Matcher(linkProgram(compileExpressions({ rules: [], root })));
-}
-
-function combinationsHold(value: JsonValue, keywords: SchemaObject, valid: Valid): boolean {
-  const { allOf, anyOf, oneOf, not, if: condition } = keywords;
-  if (allOf !== undefined && !(allOf as JsonValue[]).every((part) => valid(value, part))) return false;
-  if (anyOf !== undefined && !(anyOf as JsonValue[]).some((branch) => valid(value, branch))) return false;
-  if (oneOf !== undefined && (oneOf as JsonValue[]).filter((branch) => valid(value, branch)).length !== 1) return false;
-  if (not !== undefined && valid(value, not)) return false;
-  return condition === undefined || valid(value, valid(value, condition) ? keywords.then : keywords.else);
 }
 
 function hasType(value: JsonValue, keywords: SchemaObject): boolean {

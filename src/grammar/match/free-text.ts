@@ -123,26 +123,29 @@ export class FreeText {
 
   /** Characters that are always legal, because one of the items is there again after each of them. */
   #sustainedBy(matcher: Matcher, at: Configuration): CharacterSet | null {
-    if (at.sustained === undefined) {
-      at.sustained = null;
-      let most = 0;
-      for (const [index, set] of at.items.sets.entries()) {
-        const node = at.items.nodes[index]!;
-        for (const alone of matcher.sets.wide(set)) {
-          const words = new Int32Array(SET_WORDS);
-          let characters = 0;
-          for (const group of matcher.sets.groups(alone).values()) {
-            if (group.target === null || !matcher.only(group.target, node).holds(alone.kernel[0]!, node)) continue;
-            for (let i = 0; i < SET_WORDS; i++) words[i]! |= group.words[i]!;
-            characters += group.characters;
-          }
-          if (characters <= most) continue;
-          most = characters;
-          at.sustained = this.#slices.set(words);
+    if (at.sustained === undefined) at.sustained = this.#findSustained(matcher, at);
+    return at.sustained;
+  }
+
+  #findSustained(matcher: Matcher, at: Configuration): CharacterSet | null {
+    let sustained: CharacterSet | null = null;
+    let most = 0;
+    for (const [index, set] of at.items.sets.entries()) {
+      const node = at.items.nodes[index]!;
+      for (const alone of matcher.sets.wide(set)) {
+        const words = new Int32Array(SET_WORDS);
+        let characters = 0;
+        for (const group of matcher.sets.groups(alone).values()) {
+          if (group.target === null || !matcher.only(group.target, node).holds(alone.kernel[0]!, node)) continue;
+          for (let i = 0; i < SET_WORDS; i++) words[i]! |= group.words[i]!;
+          characters += group.characters;
         }
+        if (characters <= most) continue;
+        most = characters;
+        sustained = this.#slices.set(words);
       }
     }
-    return at.sustained;
+    return sustained;
   }
 }
 

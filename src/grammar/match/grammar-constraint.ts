@@ -1,16 +1,23 @@
-// One constrained sequence on the engine thread: its next mask and its forced tokens. Work is rationed. A grammar that
-// needs more than its ration per token ends its own sequence with an error, and does not slow down the rest of the batch.
+// One constrained sequence on the engine thread: its next mask and its forced tokens. Work is rationed. A sequence that
+// needs more than its ration for a token waits for further steps, and does not slow down the rest of the batch. What it
+// has found so far is kept, for itself and for every other sequence with the same grammar.
 
 import type { Configuration } from "./configuration.ts";
 import type { DistinctItems, Place } from "./distinct/distinct-items.ts";
-import { BrokenConstraintError, type SequenceConstraint } from "./sequence-constraint.ts";
+import { Postponed } from "./matcher.ts";
+import { BrokenConstraintError, type SequenceConstraint, SlowConstraintError } from "./sequence-constraint.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
 
-/** Work units, about 0.1 µs each, that a sequence may save up, and that every token adds. */
+/** Work units, about 0.1 µs each, that a sequence may save up, and that every step adds. */
 const RATION_CAPACITY = 250_000;
-const RATION_PER_TOKEN = 10_000;
+const RATION_PER_STEP = 10_000;
+/** What one attempt may take is doubled while it is too little, so that each gets further than the last, up to this. */
+const MAX_ATTEMPT = 500_000;
+/** The last guard: a mask that takes longer ends the sequence. Milliseconds. */
+const PATIENCE = 60_000;
 const MAX_FORCED = 64;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 export class GrammarConstraint implements SequenceConstraint {
   readonly #masks: TokenMasks;
@@ -19,11 +26,17 @@ export class GrammarConstraint implements SequenceConstraint {
   readonly #stopTokenIds: readonly number[];
   readonly #ignoreEos: boolean;
   readonly #buffer: Int32Array;
+  /** The buffer holds the legal tokens of the next position. */
+  #isReady = false;
   #place: Place;
   /** The token that may open the reasoning. It is legal only as the first one; -1 = none. */
   #markerToken: number;
   #lifted = false;
   #ration = RATION_CAPACITY;
+  /** What an attempt may take although the ration is smaller. */
+  #attemptSize = RATION_PER_STEP;
+  /** When the first attempt at the next mask was postponed; null = it was not. */
+  #postponedAt: number | null = null;
 
   constructor(masks: TokenMasks, distinct: DistinctItems | null, stopTokenIds: readonly number[], ignoreEos: boolean) {
     this.#masks = masks;
@@ -32,13 +45,30 @@ export class GrammarConstraint implements SequenceConstraint {
     // Without a stop id nothing could follow a complete text, so the mask is lifted there as with ignore_eos.
     this.#ignoreEos = ignoreEos || this.#stopTokenIds.length === 0;
     this.#buffer = new Int32Array(masks.words);
-    this.#place = outside(this.#rationed(() => masks.matcher.start()));
+    this.#place = outside(this.#charged(UNLIMITED, () => masks.matcher.start()));
     this.#markerToken = masks.markerToken;
+  }
+
+  ready(): boolean {
+    if (this.#postponedAt !== null) {
+      this.#earn();
+      if (performance.now() - this.#postponedAt > PATIENCE) {
+        throw new SlowConstraintError("The next token of the constraint was not found in time.");
+      }
+    }
+    if (this.#ration < 0 || (!this.#complete() && !this.#attempt(() => this.#legalInto(this.#place, this.#buffer)))) {
+      this.#postponedAt ??= performance.now();
+      return false;
+    }
+    this.#isReady = true;
+    this.#postponedAt = null;
+    this.#attemptSize = RATION_PER_STEP;
+    return true;
   }
 
   mask(): Int32Array | null {
     if (this.#complete()) return null;
-    this.#legalInto(this.#place, this.#buffer);
+    if (!this.#isReady) this.#charged(UNLIMITED, () => this.#legalInto(this.#place, this.#buffer));
     if (!hasAny(this.#buffer)) throw this.#deadEnd();
     const marker = this.#markerToken;
     if (marker >= 0) this.#buffer[marker >>> 5]! |= 1 << (marker & 31);
@@ -46,12 +76,13 @@ export class GrammarConstraint implements SequenceConstraint {
   }
 
   accept(tokenId: number): void {
-    this.#ration = Math.min(RATION_CAPACITY, this.#ration + RATION_PER_TOKEN);
+    this.#earn();
+    this.#isReady = false;
     if (this.#complete()) return;
     const marker = this.#markerToken;
     this.#markerToken = -1;
     if (tokenId === marker) {
-      this.#place = outside(this.#rationed(() => this.#masks.matcher.startAfterMarker()));
+      this.#place = outside(this.#charged(UNLIMITED, () => this.#masks.matcher.startAfterMarker()));
       return;
     }
     if (this.#place.configuration.accepting && this.#stopTokenIds.includes(tokenId)) {
@@ -66,10 +97,15 @@ export class GrammarConstraint implements SequenceConstraint {
 
   forced(): readonly number[] {
     const tokens: number[] = [];
+    this.#isReady = false;
     if (this.#complete() || this.#markerToken >= 0) return tokens;
     let at = this.#place;
-    while (tokens.length < MAX_FORCED && !at.configuration.exhausted) {
-      const only = at.configuration.accepting ? -1 : this.#onlyToken(at);
+    while (tokens.length < MAX_FORCED && !at.configuration.exhausted && !at.configuration.accepting) {
+      // What takes longer is left to the next step.
+      let only = -1;
+      this.#attempt(() => {
+        only = this.#onlyToken(at);
+      });
       if (only < 0) break;
       tokens.push(only);
       at = this.#advance(at, tokenBytes(this.#masks.trie.vocabulary, only))!;
@@ -87,7 +123,7 @@ export class GrammarConstraint implements SequenceConstraint {
   }
 
   #advance(from: Place, bytes: Uint8Array): Place | null {
-    return this.#rationed(() => {
+    return this.#charged(UNLIMITED, () => {
       if (this.#distinct !== null) return this.#distinct.advance(from, bytes);
       const next = this.#masks.matcher.advanceBytes(from.configuration, bytes);
       return next && outside(next);
@@ -96,9 +132,9 @@ export class GrammarConstraint implements SequenceConstraint {
 
   #legalInto(place: Place, out: Int32Array): void {
     const { configuration } = place;
-    const legal = this.#rationed(() => this.#masks.of(configuration));
+    const legal = this.#masks.of(configuration);
     if (this.#distinct === null) out.set(legal);
-    else this.#rationed(() => this.#distinct!.prune(place, legal, out));
+    else this.#distinct.prune(place, legal, out);
     for (const id of this.#stopTokenIds) {
       if (configuration.accepting) out[id >>> 5]! |= 1 << (id & 31);
       else out[id >>> 5]! &= ~(1 << (id & 31));
@@ -106,7 +142,7 @@ export class GrammarConstraint implements SequenceConstraint {
   }
 
   #deadEnd(): BrokenConstraintError {
-    const onlyStops = hasAny(this.#rationed(() => this.#masks.of(this.#place.configuration)));
+    const onlyStops = hasAny(this.#masks.of(this.#place.configuration));
     return new BrokenConstraintError(
       onlyStops
         ? "Only stop tokens can continue the constraint, and they are legal only where it may end: take them out of stop_token_ids."
@@ -130,14 +166,31 @@ export class GrammarConstraint implements SequenceConstraint {
     return only;
   }
 
-  #rationed<T>(work: () => T): T {
+  #earn(): void {
+    this.#ration = Math.min(RATION_CAPACITY, this.#ration + RATION_PER_STEP);
+  }
+
+  /** Returns false if the work has to be postponed. Each attempt may take more than the last, so that it gets further. */
+  #attempt(work: () => void): boolean {
+    try {
+      this.#charged(Math.max(this.#ration, this.#attemptSize), work);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Postponed)) throw error;
+      this.#attemptSize = Math.min(MAX_ATTEMPT, 2 * this.#attemptSize);
+      return false;
+    }
+  }
+
+  /** What the work takes counts against the ration, which may become a debt. */
+  #charged<T>(allowance: number, work: () => T): T {
     const { matcher } = this.#masks;
-    matcher.allowance = this.#ration;
+    matcher.allowance = allowance;
     try {
       return work();
     } finally {
-      this.#ration = matcher.allowance;
-      matcher.allowance = Number.POSITIVE_INFINITY;
+      this.#ration -= allowance - matcher.allowance;
+      matcher.allowance = UNLIMITED;
     }
   }
 }

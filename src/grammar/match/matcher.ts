@@ -4,19 +4,25 @@
 
 import type { Program } from "../automaton/program.ts";
 import { Configuration } from "./configuration.ts";
-import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { type Items, StackGraph, type StackNode } from "./stack-graph.ts";
 import { type StateSet, StateSets } from "./state-sets.ts";
 
 /** With more configurations and state sets than this, a matcher forgets all of them and starts again. */
 const MAX_INTERNED = 40_000;
+/** A configuration of 2^n items takes about as much memory as two small ones. */
+const ITEMS_PER_CONFIGURATION = 5;
+
+/** The allowance is used up. What was found so far is remembered, so the next attempt gets further. */
+export class Postponed extends Error {
+  override name = "Postponed";
+}
 
 export class Matcher {
   readonly program: Program;
   readonly stacks: StackGraph;
   readonly sets: StateSets;
-  /** Work, in items visited, that the caller may still spend. Below zero, BrokenConstraintError is thrown. */
-  allowance: number = Number.POSITIVE_INFINITY;
+  /** Work, in items visited, that the caller may still spend. Below zero, whatever is not known yet is postponed. */
+  allowance: number = Number.MAX_SAFE_INTEGER;
   epoch = 0;
   readonly #single = new Map<StateSet, Map<StackNode, Configuration>>();
   readonly #several = new Map<string, Configuration>();
@@ -62,6 +68,7 @@ export class Matcher {
     this.renew(from);
     const known = from.next[byteClass];
     if (known !== undefined) return known;
+    if (this.allowance < 0) throw new Postponed();
     const next = this.#step(from, byteClass);
     from.next[byteClass] = next;
     return next;
@@ -112,7 +119,6 @@ export class Matcher {
 
   spend(work: number): void {
     this.allowance -= work;
-    if (this.allowance < 0) throw new BrokenConstraintError("The grammar is too ambiguous to follow at this speed.");
   }
 
   #step({ items }: Configuration, byteClass: number): Configuration | null {
@@ -146,7 +152,8 @@ export class Matcher {
   #make(kernel: Items): Configuration {
     if (this.size >= MAX_INTERNED) this.forget();
     this.spend(1);
-    this.#made++;
-    return new Configuration(kernel, this.stacks.close(kernel), this.epoch);
+    const closed = this.stacks.close(kernel);
+    this.#made += 1 + (closed.sets.length >> ITEMS_PER_CONFIGURATION);
+    return new Configuration(kernel, closed, this.epoch);
   }
 }

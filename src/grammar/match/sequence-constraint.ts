@@ -6,7 +6,17 @@ export class BrokenConstraintError extends Error {
   override name = "BrokenConstraintError";
 }
 
+/** The constraint took longer than the last guard allows. Another attempt may succeed. */
+export class SlowConstraintError extends Error {
+  override name = "SlowConstraintError";
+}
+
 export interface SequenceConstraint {
+  /**
+   * Works on the next mask, as far as the sequence's share of the thread goes. False = there is more to do, so the
+   * sequence sits this step out and asks again in the next one. After true, `mask` returns at once.
+   */
+  ready(): boolean;
   /**
    * Legal tokens of the next position as a bitset: bit (id & 31) of word (id >>> 5); null = everything is legal now
    * (the text is complete and ignore_eos is set).

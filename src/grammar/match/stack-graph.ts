@@ -3,6 +3,7 @@
 // edges, so equal histories share a node: a list of any length returns to the same configuration.
 
 import type { Program } from "../automaton/program.ts";
+import { BrokenConstraintError } from "./sequence-constraint.ts";
 import type { StateSet, StateSets } from "./state-sets.ts";
 
 export class StackNode {
@@ -39,8 +40,11 @@ interface Closed extends Items {
 
 /** More than a program has states, so that node.id * STATE_RADIX + state numbers the pair. */
 const STATE_RADIX = 2 ** 19;
-/** Work between two checks of the allowance, so that a closure that grows too large is stopped early. */
-const WORK_PER_CHECK = 1000;
+/**
+ * Most work of one closure. It depends on the grammar and the text alone, so the same text always has the same verdict.
+ * A union of thousands of alternatives stays far below. A grammar that doubles its readings with every byte does not.
+ */
+const MAX_WORK = 100_000;
 
 export class StackGraph {
   /** The caller of the root: returning there completes the text. */
@@ -98,10 +102,7 @@ export class StackGraph {
     let escaped = false;
     for (const [item, set] of kernel.sets.entries()) add(set, kernel.nodes[item]!);
     for (let item = 0; item < sets.length; item++) {
-      if (work > WORK_PER_CHECK) {
-        this.#spend(work);
-        work = 0;
-      }
+      if (work > MAX_WORK) throw new BrokenConstraintError("The grammar is too ambiguous to follow.");
       const { final, calls } = sets[item]!;
       const node = nodes[item]!;
       if (node.set !== sets[item]) continue;

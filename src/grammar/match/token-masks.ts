@@ -71,7 +71,11 @@ export class TokenMasks {
   #compute(configuration: Configuration): Int32Array {
     const states = this.#statesOf(configuration);
     const free = this.#freeText.run(this.matcher, configuration);
-    if (free !== null && !this.#framePays(states)) return this.#walkExits(configuration, free, null);
+    if (free !== null && !this.#framePays(states)) {
+      const mask = this.#walkExits(configuration, free, null);
+      if (states !== null) this.#seen.add(states);
+      return mask;
+    }
     if (states === null) return this.#walkAll(configuration, null);
     const frame = this.#frameOf(states);
     if (frame.uncertain.length === 0) return frame.accepted;
@@ -82,10 +86,8 @@ export class TokenMasks {
 
   /** A frame of free text pays only if the same text occurs again, in a string with another caller. */
   #framePays(states: StateSet | null): boolean {
-    if (states === null) return false;
-    if (this.#seen.has(states)) return this.#freeText.run(this.matcher, this.matcher.frame(states)) !== null;
-    this.#seen.add(states);
-    return false;
+    if (states === null || !this.#seen.has(states)) return false;
+    return this.#freeText.run(this.matcher, this.matcher.frame(states)) !== null;
   }
 
   /** The innermost states, which a frame belongs to; null if there are too many. */

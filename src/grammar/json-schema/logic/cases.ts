@@ -6,13 +6,13 @@ import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "../keywords.ts";
 import { anything, type Conjunction, conjoin, type Layer } from "./conjunction.ts";
 import { ownDemands } from "./demands.ts";
-import { clash, differentFrom } from "./exclusion.ts";
+import { clash, differentFrom, rivalsOf } from "./exclusion.ts";
 import { has, not } from "./formula.ts";
 import { negatedKeyword } from "./negation.ts";
 import { negated, type Presence, presenceOf } from "./presence.ts";
 import { inDeclaredOrder } from "./property-order.ts";
 
-const MAX_CASES = 600;
+const MAX_CASES = 4_000;
 /** A formula may constrain the values of this many members. Beyond that, alternatives work better. */
 const MAX_VALUES = 6;
 /** Keywords that become alternatives or formulas, in the order they are merged. */
@@ -222,26 +222,23 @@ export class SchemaCases {
 
   #union(branches: readonly Schema[], path: string): readonly Conjunction[] {
     const cases = branches.flatMap((branch, index) => this.of(branch, `${path}/${index}`));
-    const listed = cases.filter(isOnlyListed);
-    if (listed.length < 2) return this.#bounded(cases, path);
-    // Merge long lists of constants into one list.
-    const together: Conjunction = { ...anything, listed: listed.flatMap((each) => each.listed!) };
-    return this.#bounded([...cases.filter((each) => !isOnlyListed(each)), together], path);
+    return this.#bounded(withOneList(cases), path);
   }
 
   #exactlyOne(before: readonly Conjunction[], branches: readonly Schema[], path: string): readonly Conjunction[] {
     const alternatives = branches.map((branch, index) =>
       this.product(before, this.of(branch, `${path}/${index}`), `${path}/${index}`),
     );
+    const rivals = rivalsOf(this.document, alternatives);
     const out: Conjunction[] = [];
     for (const [index, cases] of alternatives.entries()) {
       let left = cases;
-      for (const [other, others] of alternatives.entries()) {
-        if (other !== index && left.length > 0) left = this.#without(left, branches[other]!, others, path);
+      for (const other of rivals(index)) {
+        if (left.length > 0) left = this.#without(left, branches[other]!, alternatives[other]!, path);
       }
       out.push(...left);
     }
-    return this.#bounded(out, path);
+    return this.#bounded(withOneList(out), path);
   }
 
   /** The values of `cases` that are not among `others`, the alternatives of `branch`. */
@@ -262,6 +259,14 @@ export class SchemaCases {
     }
     return out;
   }
+}
+
+/** Merges the constants among the alternatives into one list. */
+function withOneList(cases: readonly Conjunction[]): readonly Conjunction[] {
+  const listed = cases.filter(isOnlyListed);
+  if (listed.length < 2) return cases;
+  const together: Conjunction = { ...anything, listed: listed.flatMap((each) => each.listed!) };
+  return [...cases.filter((each) => !isOnlyListed(each)), together];
 }
 
 function isOnlyListed(each: Conjunction): boolean {

@@ -2,7 +2,7 @@
 // at members only one level deep. The automaton settles the rest.
 
 import type { SchemaDocument } from "../document.ts";
-import type { JsonValue, Schema } from "../keywords.ts";
+import { isObject, type JsonValue, type Schema } from "../keywords.ts";
 import { canonicalText } from "../same-json.ts";
 import { type Conjunction, generatedTypes, type Layer } from "./conjunction.ts";
 import { listedValues } from "./demands.ts";
@@ -60,6 +60,73 @@ function plainDemands(
   }
   if (keywords.$ref === undefined) return nothing;
   return plainDemands(document, document.resolve(schema, "$ref", "#"), hops + 1);
+}
+
+/**
+ * For each of many alternatives, the others that may share a value with it. Constants tell alternatives apart: their
+ * own, or those of a property that all objects must have, such as the tag of a union. So a long union needs no comparison
+ * of each alternative with each other.
+ */
+export function rivalsOf(
+  document: SchemaDocument,
+  alternatives: readonly (readonly Conjunction[])[],
+): (index: number) => readonly number[] {
+  const tag = commonTag(document, alternatives.flat());
+  const byKey = new Map<string, number[]>();
+  const anywhere: number[] = [];
+  const keys = alternatives.map((cases, index) => {
+    const own = keysOf(document, cases, tag);
+    if (own === null) anywhere.push(index);
+    for (const key of own ?? []) {
+      const holders = byKey.get(key);
+      if (holders) holders.push(index);
+      else byKey.set(key, [index]);
+    }
+    return own;
+  });
+  return (index) => {
+    const own = keys[index];
+    const rivals = own ? [...own].flatMap((key) => byKey.get(key)!).concat(anywhere) : [...alternatives.keys()];
+    return [...new Set(rivals)].filter((other) => other !== index).sort((a, b) => a - b);
+  };
+}
+
+/** A property that every object must have, with a constant in each alternative; null = there is none. */
+function commonTag(document: SchemaDocument, cases: readonly Conjunction[]): string | null {
+  const objects = cases.filter(({ listed, types }) => listed === null && types?.join() === "object");
+  const [first, ...others] = objects;
+  if (first === undefined) return null;
+  const tags = first.required.filter((name) => constantsOf(document, first, name) !== null);
+  return tags.find((name) => others.every((each) => constantsOf(document, each, name) !== null)) ?? null;
+}
+
+/** What the alternatives' values have in common with no value that has other keys; null = unknown. */
+function keysOf(document: SchemaDocument, cases: readonly Conjunction[], tag: string | null): Set<string> | null {
+  const keys = new Set<string>();
+  for (const each of cases) {
+    const constants = tag !== null && each.types?.join() === "object" ? constantsOf(document, each, tag) : null;
+    if (each.listed === null && constants === null) return null;
+    for (const value of each.listed ?? []) {
+      const tagged = tag !== null && isObject(value) && Object.hasOwn(value, tag);
+      keys.add(tagged ? `tag ${canonicalText(value[tag]!)}` : `value ${canonicalText(value)}`);
+    }
+    if (each.listed === null) for (const value of constants!) keys.add(`tag ${canonicalText(value)}`);
+  }
+  return keys;
+}
+
+/** The constants that a required property may have; null if it is not required or not limited to constants. */
+function constantsOf(
+  document: SchemaDocument,
+  { layers, required }: Conjunction,
+  name: string,
+): readonly JsonValue[] | null {
+  if (!required.includes(name)) return null;
+  for (const layer of layers) {
+    const { values } = plainDemands(document, memberSchema(layer, name));
+    if (values !== null) return values;
+  }
+  return null;
 }
 
 interface Opposites {

@@ -29,6 +29,9 @@ export interface Extras {
 }
 
 const MAX_NODES = 20_000;
+/** Members that the graph repeats more often than this on average are rules. Others are copied, so that their names can be
+ * joined (see automaton/common-beginnings.ts). */
+const MAX_COPIES = 4;
 /** Limit for tracked members in free order. The graph has nodes for each set of them. */
 const MAX_UNORDERED = 8;
 /** Limit for undeclared members that a minimum requires. The graph has nodes for each set of their kinds. */
@@ -63,11 +66,19 @@ export class ObjectContent {
   readonly #max: number | null;
   readonly #anyOrder: boolean;
   readonly #extrasAnywhere: boolean;
+  readonly #shared: (part: Expression) => Expression;
   readonly #nodes = new Map<string, number>();
   readonly #queue: [Place, number][] = [];
   readonly #edges: GraphEdge[] = [];
 
-  constructor(comma: Expression, members: readonly Member[], extras: Extras | null, demands: ContentDemands) {
+  /** `shared` makes a rule of an expression. */
+  constructor(
+    comma: Expression,
+    members: readonly Member[],
+    extras: Extras | null,
+    demands: ContentDemands,
+    shared: (part: Expression) => Expression,
+  ) {
     const { min, max, condition, anyOrder } = demands;
     const required = members.filter((member) => member.required);
     const remembered = new Set(atoms(condition).map(({ name }) => name));
@@ -84,6 +95,7 @@ export class ObjectContent {
     this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
     this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
+    this.#shared = shared;
     const missing = this.#min - this.#tracked.length - Math.min(1, this.#loose.length);
     this.#kinds = extras === null || this.#min === 0 ? [] : missing > 1 ? extras.kinds() : [extras.any];
   }
@@ -99,9 +111,20 @@ export class ObjectContent {
       if (place.due) this.#leave(place, from);
       else this.#end(place, from);
     }
-    return this.#edges.some((edge) => edge.to === 1)
-      ? { kind: "graph", nodes: this.#nodes.size + 1, edges: this.#edges }
-      : never;
+    if (!this.#edges.some((edge) => edge.to === 1)) return never;
+    return { kind: "graph", nodes: this.#nodes.size + 1, edges: this.#sharedEdges() };
+  }
+
+  #sharedEdges(): readonly GraphEdge[] {
+    const members = new Map(
+      [...this.#tracked, ...this.#loose].flatMap(({ variants }) =>
+        variants.map(({ expression }) => [expression, expression] as const),
+      ),
+    );
+    const copies = this.#edges.filter(({ expression }) => members.has(expression)).length;
+    if (copies <= MAX_COPIES * members.size) return this.#edges;
+    for (const expression of members.keys()) members.set(expression, this.#shared(expression));
+    return this.#edges.map((edge) => ({ ...edge, expression: members.get(edge.expression) ?? edge.expression }));
   }
 
   /** Node 0 is the start of the graph, node 1 the end. */

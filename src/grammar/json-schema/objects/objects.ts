@@ -49,6 +49,8 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const written = [...new Set([...declared, ...(listed ?? []), ...mentioned])];
   const required = new Set(all.required);
   const members: Member[] = [];
+  const { builder } = context.text;
+  const shared = (part: Expression): Expression => (part.kind === "rule" ? part : builder.rule(part));
   let left = condition;
   const absent = (name: string): void => {
     left = settled(left, name, () => false);
@@ -62,14 +64,10 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
       absent(name);
       continue;
     }
-    // Several graph nodes use each member, so it is stored once.
     members.push({
       name,
       required: required.has(name),
-      variants: variants.map(({ value, holds }) => ({
-        expression: context.text.builder.rule(style.member(name, value)),
-        holds,
-      })),
+      variants: variants.map(({ value, holds }) => ({ expression: style.member(name, shared(value)), holds })),
     });
   }
   const demanded =
@@ -82,7 +80,7 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const extras = listed === null ? furtherMembers(context, all, written, demanded.apart, open, style, path) : null;
   const { freeOrder, openObjects } = context.options;
   const demands = { min, max, condition: left, anyOrder: freeOrder && !given, extrasAnywhere: openObjects };
-  const content = new ObjectContent(style.comma, members, extras, demands);
+  const content = new ObjectContent(style.comma, members, extras, demands, shared);
   const options: Expression[] = [];
   if (content.mayBeEmpty) options.push(text(style.none));
   if (max !== 0 && (members.length > 0 || extras !== null)) {
