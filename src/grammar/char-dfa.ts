@@ -9,6 +9,7 @@ import {
   subtractSets,
   unionSets,
 } from "./code-points.ts";
+import { spendEffort } from "./compile-effort.ts";
 import type { CharDfa, CharEdge } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 
@@ -132,7 +133,9 @@ export function explore<S>(
   const queue: S[] = [start];
   const states: { final: boolean; edges: CharEdge[] }[] = [];
   for (const state of queue) {
-    const out = edges(state).map(({ set, target }) => {
+    const leaving = edges(state);
+    spendEffort(20 + 10 * leaving.length);
+    const out = leaving.map(({ set, target }) => {
       const name = key(target);
       let id = ids.get(name);
       if (id === undefined) {

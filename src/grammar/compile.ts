@@ -4,6 +4,7 @@
 import { compileExpressions } from "./automaton/expression-compiler.ts";
 import { linkProgram } from "./automaton/link.ts";
 import type { Program } from "./automaton/program.ts";
+import { withinEffort } from "./compile-effort.ts";
 import type { ConstrainedOutput, OutputShape, ReasoningPrefix } from "./constraint.ts";
 import {
   choice,
@@ -28,9 +29,11 @@ import { toolCallGrammar } from "./tool-call-grammar.ts";
 /** `onIgnored` receives the schema keywords that no draft defines. They are annotations and have no effect. */
 export function compileConstraint({ shape, reasoning }: ConstrainedOutput, onIgnored: OnIgnored = () => {}): Program {
   try {
-    const builder = new GrammarBuilder();
-    const output = shapeExpression(shape, builder, onIgnored);
-    return linkProgram(compileExpressions(withReasoning(reasoning, output, builder)));
+    return withinEffort(() => {
+      const builder = new GrammarBuilder();
+      const output = shapeExpression(shape, builder, onIgnored);
+      return linkProgram(compileExpressions(withReasoning(reasoning, output, builder)));
+    });
   } catch (error) {
     // The translators are recursive. Input deep enough to exhaust the stack is refused.
     if (error instanceof RangeError) throw new GrammarError(TOO_DEEP);

@@ -79,6 +79,17 @@ export interface Constraint extends ConstrainedOutput {
   param: string;
 }
 
+/** Compiling took longer than the last guard allows, which may be the machine's fault. Another attempt may succeed. */
+export class LateConstraintError extends Error {
+  override name = "LateConstraintError";
+  readonly param: string;
+
+  constructor(message: string, param: string) {
+    super(message);
+    this.param = param;
+  }
+}
+
 /** The constraint cannot be used. The client gets a 400. */
 export class ConstraintError extends Error {
   override name = "ConstraintError";

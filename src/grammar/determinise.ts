@@ -11,6 +11,7 @@ import {
   partition,
   unionSets,
 } from "./code-points.ts";
+import { spendEffort } from "./compile-effort.ts";
 import type { Assertion, CharDfa, CharEdge, Expression } from "./expression.ts";
 import { holds, isBoundary, type Neighbour, neighbourOf, neighbourSets } from "./syntax/assertions.ts";
 
@@ -44,6 +45,7 @@ export function determinise(expression: Expression, subject: string): CharDfa {
         const targets = new Map<number, Set<number>>();
         for (const member of nfa.closure(members, { atStart, before, after })) {
           for (const edge of nfa.states[member]!.edges) {
+            spendEffort(alphabet.letters(edge.set).length);
             for (const letter of alphabet.letters(edge.set)) {
               if (kindOf(letter) !== after) continue;
               const known = targets.get(letter);
@@ -105,6 +107,7 @@ class Nfa {
     let members = this.#closures.get(key);
     if (!members) {
       const seen = this.#reachable(targets, place);
+      spendEffort(5 * seen.size);
       // Once everything is accepted, the other possibilities do not matter.
       const universal = this.#universal.some((state) => seen.has(state));
       members = [...(universal ? this.#reachable([this.#universal[0]!], null) : seen)].sort((a, b) => a - b);

@@ -1,17 +1,19 @@
 // Compiles constraints to grammar keys, off the HTTP and engine threads. Each constraint has a time and a memory limit;
-// one that exceeds a limit is refused and its worker thread replaced. Other compilations wait only for a free worker.
-// Results are cached by content. Refusals are cached too, except timeouts, which may be the machine's fault. A queued
-// compilation is dropped when nobody waits for it any more.
+// one that exceeds a limit is refused and its worker thread replaced. Clients take turns on the threads, so one with many
+// constraints delays another by no more than those that already run. Results are cached by content. Refusals are cached
+// too, except timeouts, which may be the machine's fault. A queued compilation is dropped when nobody waits for it any
+// more.
 
 import { createHash } from "node:crypto";
+import { FairQueue } from "../pacing/fair-queue.ts";
 import { CompileThread } from "./compile-thread.ts";
-import { type ConstrainedOutput, type Constraint, ConstraintError } from "./constraint.ts";
+import { type ConstrainedOutput, type Constraint, ConstraintError, LateConstraintError } from "./constraint.ts";
 import { TOO_DEEP } from "./grammar-error.ts";
 
 export interface GrammarServiceOptions {
   /** Number of constraints compiled at once. */
   threads?: number;
-  /** Time limit for one constraint. */
+  /** Time limit for one constraint. The limit of work comes first, unless the machine is very slow. */
   timeoutMs?: number;
   /** Heap limit of one worker thread. */
   memoryMb?: number;
@@ -32,19 +34,21 @@ type Outcome = { key: string } | { refused: string; late: boolean };
 
 /** One compilation, shared by everybody who asks for the same constraint at the same time. */
 interface Compilation {
-  /** null if it was dropped before it started. */
-  outcome: Promise<Outcome | null>;
+  readonly outcome: Promise<Outcome>;
+  /** Clients in whose lines it waits. It runs as soon as it is the turn of one of them. */
+  readonly owners: Set<string>;
   askers: number;
-  /** Drops the compilation. Returns false if it has already started; it then runs to its end. */
-  giveUp(): boolean;
+  started: boolean;
+  run(thread: CompileThread): Promise<void>;
 }
 
-interface Waiting {
-  /** Length of the constraint in characters. */
-  size: number;
-  /** Takes null if the compilation was dropped. */
-  start(thread: CompileThread | null): void;
+/** A client has too many constraints waiting. */
+export class QueueFullError extends Error {
+  override name = "QueueFullError";
 }
+
+/** Constraints of one client that may wait for a thread. */
+const MAX_WAITING = 100;
 
 /** Overhead of one cache entry, so that many tiny entries count too. */
 const ENTRY_SIZE = 512;
@@ -55,7 +59,7 @@ const MAX_REPORTED = 1000;
 export class GrammarService {
   readonly #options: Required<GrammarServiceOptions>;
   readonly #threads: CompileThread[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #queue = new FairQueue<Compilation>({ waitingPerOwner: MAX_WAITING });
   readonly #cache = new Map<string, Outcome>();
   readonly #running = new Map<string, Compilation>();
   readonly #reported = new Set<string>();
@@ -65,7 +69,7 @@ export class GrammarService {
   constructor(options: GrammarServiceOptions = {}) {
     this.#options = {
       threads: options.threads ?? 2,
-      timeoutMs: options.timeoutMs ?? 5000,
+      timeoutMs: options.timeoutMs ?? 60_000,
       memoryMb: options.memoryMb ?? 512,
       cacheSize: options.cacheSize ?? 64 * 2 ** 20,
       onCompiled: options.onCompiled ?? (() => {}),
@@ -74,16 +78,21 @@ export class GrammarService {
   }
 
   /**
-   * Rejects with ConstraintError when the constraint cannot be used; any other rejection is an internal fault. Returns
-   * null when one of `leaving` aborts first.
+   * Rejects with ConstraintError when the constraint cannot be used, with LateConstraintError when it took too long and
+   * with QueueFullError when `client` has too many waiting; any other rejection is an internal fault. Returns null when
+   * one of `leaving` aborts first.
    */
-  async compile(constraint: Constraint, leaving: readonly AbortSignal[] = []): Promise<CompiledGrammar | null> {
+  async compile(
+    constraint: Constraint,
+    client: string,
+    leaving: readonly AbortSignal[] = [],
+  ): Promise<CompiledGrammar | null> {
     const source = asText(constraint);
     const hash = createHash("sha256").update(source).digest("base64");
-    const outcome = this.#recall(hash) ?? (await this.#outcomeFor(hash, source, leaving));
+    const outcome = this.#recall(hash) ?? (await this.#outcomeFor(hash, source, client, leaving));
     if (outcome === null) return null;
-    if ("refused" in outcome) throw new ConstraintError(outcome.refused, constraint.param);
-    return { key: outcome.key };
+    if ("key" in outcome) return { key: outcome.key };
+    throw new (outcome.late ? LateConstraintError : ConstraintError)(outcome.refused, constraint.param);
   }
 
   async close(): Promise<void> {
@@ -91,47 +100,88 @@ export class GrammarService {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  async #outcomeFor(hash: string, source: string, leaving: readonly AbortSignal[]): Promise<Outcome | null> {
+  async #outcomeFor(
+    hash: string,
+    source: string,
+    client: string,
+    leaving: readonly AbortSignal[],
+  ): Promise<Outcome | null> {
     if (leaving.some(({ aborted }) => aborted)) return null;
-    const compilation = this.#running.get(hash) ?? this.#begin(hash, source);
+    if (this.#closed) throw new Error("the grammar service is closed");
+    const compilation = this.#running.get(hash) ?? this.#made(hash, source);
+    this.#enqueue(compilation, client);
+    this.#running.set(hash, compilation);
     compilation.askers++;
+    this.#startSome();
     const left = firstOf(leaving);
     try {
       return await Promise.race([compilation.outcome, left.aborted]);
     } finally {
       left.forget();
-      // Nobody may join a dropped compilation: later callers start their own.
-      if (--compilation.askers === 0 && compilation.giveUp()) this.#running.delete(hash);
+      if (--compilation.askers === 0 && !compilation.started) {
+        // Nobody may join a dropped compilation: later callers start their own.
+        for (const owner of compilation.owners) this.#queue.remove(owner, compilation);
+        this.#running.delete(hash);
+      }
     }
   }
 
-  #begin(hash: string, source: string): Compilation {
-    const { thread, giveUp } = this.#freeThread(source.length);
-    const outcome = this.#compile(source, thread);
-    const compilation: Compilation = { outcome, askers: 0, giveUp };
-    this.#running.set(hash, compilation);
-    const ended = (result: Outcome | null) => {
-      if (this.#running.get(hash) === compilation) this.#running.delete(hash);
-      if (result !== null && ("key" in result || !result.late)) this.#remember(hash, result);
+  #enqueue(compilation: Compilation, client: string): void {
+    if (compilation.started || compilation.owners.has(client)) return;
+    if (!this.#queue.add(client, compilation)) {
+      throw new QueueFullError(`${MAX_WAITING} constraints of this token already wait to be compiled.`);
+    }
+    compilation.owners.add(client);
+  }
+
+  #made(hash: string, source: string): Compilation {
+    let settle: { resolve(outcome: Outcome): void; reject(fault: unknown): void };
+    const outcome = new Promise<Outcome>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    outcome.catch(() => {}); // whoever waits for it handles the fault, if somebody still does
+    const run = async (thread: CompileThread): Promise<void> => {
+      try {
+        const result = await thread.run(source);
+        if ("ignored" in result) this.#report(result.ignored);
+        if ("key" in result || !result.late) this.#remember(hash, result);
+        settle.resolve(result);
+      } catch (error) {
+        settle.reject(error);
+      }
+      this.#running.delete(hash);
     };
-    outcome.then(ended, () => ended(null)); // those who await the outcome handle the fault
-    return compilation;
+    return { outcome, owners: new Set(), askers: 0, started: false, run };
   }
 
-  async #compile(source: string, claimed: Promise<CompileThread | null>): Promise<Outcome | null> {
-    const thread = await claimed;
-    if (thread === null) return null;
-    const started = performance.now();
-    try {
-      const outcome = await thread.run(source);
-      if ("ignored" in outcome) this.#report(outcome.ignored);
-      return outcome;
-    } finally {
-      this.#options.onCompiled(performance.now() - started);
-      const next = this.#nextWaiting();
-      if (next) next.start(thread);
-      else thread.busy = false;
+  /** Starts what waits, as far as there are threads. */
+  #startSome(): void {
+    for (let thread = this.#idleThread(); thread !== null && !this.#closed; thread = this.#idleThread()) {
+      const turn = this.#queue.take();
+      if (turn === undefined) return;
+      const compilation = turn.item;
+      compilation.started = true;
+      // It goes on for all its owners at once, so it waits in no line any more.
+      for (const owner of compilation.owners) this.#queue.remove(owner, compilation);
+      thread.busy = true;
+      const startedAt = performance.now();
+      void compilation.run(thread).then(() => {
+        const took = performance.now() - startedAt;
+        thread.busy = false;
+        turn.end(took);
+        this.#options.onCompiled(took);
+        this.#startSome();
+      });
     }
+  }
+
+  #idleThread(): CompileThread | null {
+    const idle = this.#threads.find((thread) => !thread.busy);
+    if (idle !== undefined) return idle;
+    if (this.#threads.length >= this.#options.threads) return null;
+    const thread = new CompileThread(this.#options.timeoutMs, this.#options.memoryMb);
+    this.#threads.push(thread);
+    return thread;
   }
 
   #report(keywords: readonly string[]): void {
@@ -140,39 +190,6 @@ export class GrammarService {
       this.#reported.add(keyword);
       this.#options.onIgnored(keyword);
     }
-  }
-
-  /** Claims an idle thread before it returns. If none is idle, the caller queues; null means it gave up waiting. */
-  #freeThread(size: number): { thread: Promise<CompileThread | null>; giveUp(): boolean } {
-    if (this.#closed) throw new Error("the grammar service is closed");
-    const idle = this.#threads.find((thread) => !thread.busy);
-    if (!idle && this.#threads.length >= this.#options.threads) {
-      const waiting: Waiting = { size, start: () => {} };
-      this.#waiting.push(waiting);
-      return {
-        thread: new Promise((start) => {
-          waiting.start = start;
-        }),
-        giveUp: () => {
-          const at = this.#waiting.indexOf(waiting);
-          if (at < 0) return false;
-          this.#waiting.splice(at, 1);
-          waiting.start(null);
-          return true;
-        },
-      };
-    }
-    const thread = idle ?? new CompileThread(this.#options.timeoutMs, this.#options.memoryMb);
-    if (!idle) this.#threads.push(thread);
-    thread.busy = true;
-    return { thread: Promise.resolve(thread), giveUp: () => false };
-  }
-
-  /** The smallest goes first, so a client that sends many huge constraints does not hold up the others. */
-  #nextWaiting(): Waiting | undefined {
-    if (this.#waiting.length === 0) return undefined;
-    const at = this.#waiting.reduce((best, { size }, i) => (size < this.#waiting[best]!.size ? i : best), 0);
-    return this.#waiting.splice(at, 1)[0];
   }
 
   #recall(hash: string): Outcome | undefined {

@@ -49,7 +49,7 @@ export async function prepareCompletion(
   const promptLogprobs = body.prompt_logprobs ?? null;
   if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const compiled = await grammarFor(service, completionConstraint(body), stopped);
+  const compiled = await grammarFor(service, completionConstraint(body), { client, stopped });
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 

@@ -28,7 +28,7 @@ export interface PreparedTokens {
 export async function prepareTokens(
   service: Service,
   body: TokenFields,
-  { model, requestId, stopped }: PrepareContext,
+  { model, requestId, client, stopped }: PrepareContext,
 ): Promise<PreparedTokens> {
   const { config, defaults, engine } = service;
   const { maxModelLen, vocabSize } = engine.info;
@@ -62,7 +62,7 @@ export async function prepareTokens(
   const amount = logprobAmount({ ...tokens, choices: n, top, prompt: sampling.promptLogprobs }, vocabSize);
   if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
   const shape = readOutputShape(body);
-  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, stopped);
+  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, { client, stopped });
   const run = buildRun(tokenizer, {
     body,
     promptTokenIds: ids,

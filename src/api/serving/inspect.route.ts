@@ -113,9 +113,10 @@ interface Asked {
 /** With a prompt, one generation scores the output: it computes prompt and output like any other, and is then done. */
 async function prepareInspection(
   { service, inspector, body, tokens }: Asked,
-  { model, stopped }: PrepareContext,
+  context: PrepareContext,
 ): Promise<PreparedAnswer> {
-  const { positions, mayEnd } = await look(inspector, service, body, tokens, stopped);
+  const { model } = context;
+  const { positions, mayEnd } = await look({ service, inspector, body, tokens }, context);
   const prompt = body.prompt_token_ids ?? null;
   let preferences: readonly Preference[] | null = null;
   return {
@@ -163,11 +164,8 @@ function tokensOf(
 
 /** Nothing once `stopped` aborts. */
 async function look(
-  inspector: GrammarInspector,
-  service: Service,
-  body: Body,
-  tokens: readonly number[],
-  stopped: AbortSignal,
+  { service, inspector, body, tokens }: Asked,
+  { client, stopped }: PrepareContext,
 ): Promise<Inspection> {
   const wanted = readOutputShape(body);
   if (wanted === null) {
@@ -176,7 +174,7 @@ async function look(
     });
   }
   const nothing = { positions: [], mayEnd: false };
-  const { grammar } = await grammarFor(service, { ...wanted, reasoning: null }, stopped);
+  const { grammar } = await grammarFor(service, { ...wanted, reasoning: null }, { client, stopped });
   if (grammar === null) return nothing;
   const { eosTokenId } = service.text.tokenizer;
   const stopTokenIds = [...(eosTokenId === null ? [] : [eosTokenId]), ...service.defaults.eosTokenIds];

@@ -2,6 +2,7 @@
 // constraint causes an error instead of exhausting memory.
 
 import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
+import { spendEffort } from "../compile-effort.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { utf8Ranges } from "./utf8.ts";
 
@@ -167,6 +168,7 @@ export class StateGraph {
   }
 
   #count(): void {
+    spendEffort(4);
     if (++this.#edges > MAX_EDGES) throw tooLarge();
   }
 }

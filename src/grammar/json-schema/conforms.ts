@@ -3,11 +3,13 @@
 
 import { compileExpressions } from "../automaton/expression-compiler.ts";
 import { linkProgram } from "../automaton/link.ts";
+import { spendEffort } from "../compile-effort.ts";
 import type { Expression } from "../expression.ts";
 import { Matcher } from "../match/matcher.ts";
 import type { SchemaDocument } from "./document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 import { bounds } from "./logic/demands.ts";
+import { isMultiple } from "./numbers/multiples.ts";
 import { formatBounds } from "./numbers/number-formats.ts";
 import { canonicalText, distinctJson, sameJson } from "./same-json.ts";
 import { stringPatterns } from "./strings/strings.ts";
@@ -40,6 +42,7 @@ export class Validator {
   }
 
   #valid(value: JsonValue, schema: SchemaObject, path: string): boolean {
+    spendEffort(6);
     const keywords = this.#document.keywords(schema, path);
     const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
     for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
@@ -145,7 +148,7 @@ function numberConforms(value: number, keywords: SchemaObject): boolean {
     value <= greatest &&
     (low === null || value > low.value || (value === low.value && !low.exclusive)) &&
     (high === null || value < high.value || (value === high.value && !high.exclusive)) &&
-    (keywords.multipleOf === undefined || Number.isInteger(value / (keywords.multipleOf as number)))
+    (keywords.multipleOf === undefined || isMultiple(value, keywords.multipleOf as number))
   );
 }
 

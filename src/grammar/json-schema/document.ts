@@ -49,6 +49,8 @@ export class SchemaDocument {
   readonly ignored = new Set<string>();
   /** In draft 4 and before, 1.0 is not an integer. */
   readonly wholeFractions: boolean;
+  /** Whether items that match "contains" count as evaluated: before draft 2020-12, they did not. */
+  readonly containsEvaluates: boolean;
   /** Whether some schema asks which properties or items its neighbours have evaluated. */
   readonly tracksEvaluation: boolean;
   readonly #root: SchemaObject;
@@ -61,6 +63,7 @@ export class SchemaDocument {
   readonly #checked = new WeakMap<object, SchemaObject>();
   readonly #modern: boolean;
   readonly #draft3: boolean;
+  readonly #early: boolean;
   #recursiveAnchors = 0;
 
   constructor(root: Schema) {
@@ -68,6 +71,8 @@ export class SchemaDocument {
     const dialect = typeof this.#root.$schema === "string" ? this.#root.$schema : "";
     this.#modern = /20(?:19|20)-/.test(dialect);
     this.#draft3 = /draft-03/.test(dialect);
+    this.#early = /draft-0[4-7]/.test(dialect);
+    this.containsEvaluates = !/2019-/.test(dialect);
     this.wholeFractions = !/draft-0[34]/.test(dialect);
     let tracks = false;
     const visit = (schema: SchemaObject): void => {
@@ -94,6 +99,14 @@ export class SchemaDocument {
     }
     this.#checked.set(schema, kept);
     return kept;
+  }
+
+  /**
+   * Drafts 4 to 7 ignore what stands beside a $ref, but many validators do not. So it counts, unless nothing is valid
+   * then.
+   */
+  maySkipSiblings(keywords: SchemaObject): boolean {
+    return this.#early && keywords.$ref !== undefined && Object.keys(keywords).length > 1;
   }
 
   /** The target of this schema's `$ref`, `$dynamicRef` or `$recursiveRef`. */

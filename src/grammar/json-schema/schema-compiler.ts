@@ -109,7 +109,11 @@ export class SchemaCompiler implements SchemaContext {
       else for (const type of generatedTypes(each)) options.push(this.#typed(type, each, path));
     }
     if (listed.length > 0) options.push(this.#listed(listed, schema, path));
-    return choice(...options.filter((option) => !isNever(option)));
+    const some = options.filter((option) => !isNever(option));
+    if (some.length === 0 && this.#document.maySkipSiblings(keywords)) {
+      return this.compile(this.#document.resolve(schema, "$ref", path), keywords.$ref as string);
+    }
+    return choice(...some);
   }
 
   /** Keeps the values that are valid. */

@@ -2,6 +2,7 @@
 // oneOf, if, not and the dependent keywords become alternatives. A value that satisfies any alternative is valid. A
 // negation without an exact form allows fewer values, never more. See docs/reference/structured-output.md.
 
+import { spendEffort } from "../../compile-effort.ts";
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "../keywords.ts";
 import { anything, type Conjunction, conjoin, type Layer } from "./conjunction.ts";
@@ -99,6 +100,7 @@ export class SchemaCases {
     const out: Conjunction[] = [];
     for (const left of a) {
       for (const right of b) {
+        spendEffort(100);
         const both = conjoin(left, right);
         const reason = typeof both === "string" ? both : clash(this.document, both);
         if (reason !== null) this.reasons.push(`${reason}, at ${path}`);
@@ -138,6 +140,9 @@ export class SchemaCases {
     for (const keyword of COMPOUND) {
       if (keywords[keyword] !== undefined) cases = this.#compound(cases, keyword, keywords, path);
     }
+    if (cases.length === 0 && this.document.maySkipSiblings(keywords)) {
+      return this.of(this.document.resolve(schema, "$ref", path), keywords.$ref as string);
+    }
     if (cases.some(({ layers }) => layers.length > 1)) {
       const layersOf = (part: Schema): readonly Layer[] => this.of(part, path).flatMap(({ layers }) => layers);
       const target = keywords.$ref === undefined ? null : this.document.resolve(schema, "$ref", path);
@@ -147,7 +152,8 @@ export class SchemaCases {
       cases = cases.map((each) => withUnevaluatedMembers(each, keywords.unevaluatedProperties as Schema));
     }
     if (keywords.unevaluatedItems !== undefined) {
-      cases = cases.map((each) => withUnevaluatedItems(each, keywords.unevaluatedItems as Schema));
+      const counts = this.document.containsEvaluates;
+      cases = cases.map((each) => withUnevaluatedItems(each, keywords.unevaluatedItems as Schema, counts));
     }
     return cases;
   }
@@ -250,7 +256,9 @@ export class SchemaCases {
   ): readonly Conjunction[] {
     const out: Conjunction[] = [];
     for (const each of cases) {
-      const meeting = others.filter((other) => this.product([each], [other], path).length > 0);
+      // Whether two alternatives meet does not depend on conditions, which may be many by now.
+      const bare = { ...each, conditions: [] };
+      const meeting = others.filter((other) => this.product([bare], [{ ...other, conditions: [] }], path).length > 0);
       const apart = meeting.map((other) => differentFrom(this, each, other));
       if (meeting.length === 0) out.push(each);
       else if (apart.every((formula) => formula !== null)) {
@@ -275,7 +283,8 @@ function isOnlyListed(each: Conjunction): boolean {
 
 function silenced(each: Conjunction): Conjunction {
   const layers = each.layers.map((layer) => ({ ...layer, silent: true }));
-  return { ...each, layers, tuples: each.tuples.map((tuple) => ({ ...tuple, silent: true })) };
+  const tuples = each.tuples.map((tuple) => ({ ...tuple, silent: true }));
+  return { ...each, layers, tuples, contains: each.contains.map((demand) => ({ ...demand, silent: true })) };
 }
 
 /** unevaluatedProperties sees only this alternative's properties, and no others were evaluated. */
@@ -290,10 +299,13 @@ function withUnevaluatedMembers(each: Conjunction, schema: Schema): Conjunction 
   return { ...each, layers: [...each.layers, layer], spoken: [...each.spoken, "object"] };
 }
 
-function withUnevaluatedItems(each: Conjunction, schema: Schema): Conjunction {
+/** `contained`: items that match a "contains" are evaluated, too. */
+function withUnevaluatedItems(each: Conjunction, schema: Schema, contained: boolean): Conjunction {
   const tuples = each.tuples.filter(({ silent }) => !silent);
   if (tuples.some((tuple) => tuple.rest !== null)) return each;
   const length = Math.max(0, ...tuples.map((tuple) => tuple.prefix.length));
-  const tuple = { prefix: Array.from({ length }, () => true), rest: schema };
+  const matched = contained ? each.contains.flatMap((demand) => (demand.silent ? [] : [demand.schema])) : [];
+  const rest = matched.length === 0 ? schema : { anyOf: [...matched, schema] as JsonValue[] };
+  const tuple = { prefix: Array.from({ length }, () => true), rest };
   return { ...each, tuples: [...each.tuples, tuple], spoken: [...each.spoken, "array"] };
 }

@@ -34,6 +34,8 @@ export interface Contains {
   readonly schema: Schema;
   readonly min: number;
   readonly max: number | null;
+  /** Inside a negation, which does not count as evaluating items. */
+  readonly silent?: boolean;
 }
 
 /** Some member whose name and value satisfy these schemas. */

@@ -2,6 +2,7 @@
 // An object is written member by member, so a formula is evaluated step by step. The remainder after some members is
 // again a formula. These remainders are the states of the object's automaton.
 
+import { spendEffort } from "../../compile-effort.ts";
 import type { JsonValue, Schema } from "../keywords.ts";
 import { canonicalText } from "../same-json.ts";
 
@@ -31,6 +32,7 @@ export function or(...parts: readonly Formula[]): Formula {
 
 function combined(op: "and" | "or", parts: readonly Formula[]): Formula {
   const settles = op === "or";
+  spendEffort(2 * parts.length);
   const flat = new Map<string, Formula>();
   for (const part of parts) {
     for (const each of typeof part === "object" && part.op === op ? part.parts : [part]) {
@@ -67,15 +69,15 @@ export function atomKey(name: string, schema: Schema): string {
   return `${JSON.stringify(name)}${schema === true ? "" : canonicalText(schema as JsonValue)}`;
 }
 
-/** The remaining formula once the conditions on this member are decided. `holds` takes an atomKey. */
-export function settled(formula: Formula, name: string, holds: (key: string) => boolean): Formula {
-  if (typeof formula === "boolean") return formula;
-  if (formula.op === "has") return formula.name === name ? holds(formulaKey(formula)) : formula;
+/** The remaining formula once the conditions on these members are decided. `holds` takes an atomKey. */
+export function settled(formula: Formula, names: ReadonlySet<string>, holds: (key: string) => boolean): Formula {
+  if (typeof formula === "boolean" || names.size === 0) return formula;
+  if (formula.op === "has") return names.has(formula.name) ? holds(formulaKey(formula)) : formula;
   if (formula.op === "not") {
-    const part = settled(formula.part, name, holds);
+    const part = settled(formula.part, names, holds);
     return part === formula.part ? formula : not(part);
   }
-  const parts = formula.parts.map((part) => settled(part, name, holds));
+  const parts = formula.parts.map((part) => settled(part, names, holds));
   return parts.every((part, index) => part === formula.parts[index]) ? formula : combined(formula.op, parts);
 }
 

@@ -32,9 +32,9 @@ export function negatedKeyword(
     case "type":
       return otherTypes(keywords);
     case "const":
-      return [except([value])];
+      return except([value]);
     case "enum":
-      return [except(value as JsonValue[])];
+      return except(value as JsonValue[]);
     case "$ref":
       return cases.rejected(cases.document.resolve(schema, keyword, path), where);
     case "allOf":
@@ -159,22 +159,47 @@ function otherTypes(keywords: SchemaObject): readonly Conjunction[] {
   return types.length === 0 ? [] : [{ ...anything, types }];
 }
 
-/** Only empty objects and arrays can be told apart. If a non-empty one is listed, none of its type are generated. */
-function except(values: readonly JsonValue[]): Conjunction {
-  const structured: JsonValue[] = values.filter((value) => typeof value === "object" && value !== null);
-  const filled = structured.filter((value) => Object.keys(value as object).length > 0);
-  const lists = Array.isArray;
+/** Values unlike all of these. Objects and arrays differ from all of them in the same way: in size, or in one place. */
+function except(values: readonly JsonValue[]): Conjunction[] {
+  const arrays = values.filter((value) => Array.isArray(value));
+  const objects = values.filter((value) => isObject(value));
   const types = ALL_TYPES.filter(
-    (type) =>
-      !(type === "array" && filled.some(lists)) && !(type === "object" && filled.some((value) => !lists(value))),
+    (type) => !(type === "array" && arrays.length > 0) && !(type === "object" && objects.length > 0),
   );
-  return {
+  const others: Conjunction = {
     ...anything,
     types: types.length === ALL_TYPES.length ? null : types,
-    excluded: values.filter((value) => !structured.includes(value)),
-    minItems: structured.some(lists) ? 1 : 0,
-    minProperties: structured.some((value) => !lists(value)) ? 1 : 0,
+    excluded: values.filter((value) => typeof value !== "object" || value === null),
   };
+  return [
+    others,
+    ...(arrays.length > 0 ? otherArrays(arrays) : []),
+    ...(objects.length > 0 ? otherObjects(objects) : []),
+  ];
+}
+
+function otherObjects(values: readonly { [name: string]: JsonValue }[]): Conjunction[] {
+  const sizes = values.map((value) => Object.keys(value).length);
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+  const shared = Object.keys(values[0]!).filter((name) => values.every((value) => Object.hasOwn(value, name)));
+  const fewer = least === 0 ? [] : [of("object", { maxProperties: least - 1 })];
+  const without = shared.map((name) => of("object", { layers: [only(name, false)] }));
+  const different = shared.map((name) =>
+    of("object", { required: [name], layers: [only(name, { not: { enum: values.map((value) => value[name]!) } })] }),
+  );
+  return [...different, ...without, ...fewer, of("object", { minProperties: most + 1 })];
+}
+
+function otherArrays(values: readonly JsonValue[][]): Conjunction[] {
+  const lengths = values.map((value) => value.length);
+  const [least, most] = [Math.min(...lengths), Math.max(...lengths)];
+  const shorter = least === 0 ? [] : [of("array", { maxItems: least - 1 })];
+  const different = Array.from({ length: least }, (_, index) => {
+    const wrong: Schema = { not: { enum: values.map((value) => value[index]!) } };
+    const prefix = [...Array.from({ length: index }, () => true), wrong];
+    return of("array", { tuples: [{ prefix, rest: null }], minItems: index + 1 });
+  });
+  return [...different, ...shorter, of("array", { minItems: most + 1 })];
 }
 
 function outside(keywords: SchemaObject, keyword: string): readonly Conjunction[] {

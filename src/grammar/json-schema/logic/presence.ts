@@ -42,7 +42,7 @@ function translate(
   for (const [keyword, value] of Object.entries(checked)) {
     switch (keyword) {
       case "type":
-        parts.push(typePresence(value));
+        parts.push(typePresence(value, checked.nullable === true));
         break;
       case "nullable":
       case "then":
@@ -109,8 +109,8 @@ function namesPresent(names: JsonValue): Presence {
   return ofObject(and(...(names as string[]).map((name) => has(name))));
 }
 
-function typePresence(value: JsonValue): Presence | null {
-  const types = [value].flat() as string[];
+function typePresence(value: JsonValue, nullable: boolean): Presence | null {
+  const types = [value, nullable ? "null" : []].flat() as string[];
   // Whether a number is an integer depends on its value.
   if (types.includes("integer") && !types.includes("number")) return null;
   return { object: types.includes("object"), others: OTHER_TYPES.filter((type) => types.includes(type)) };

@@ -42,9 +42,21 @@ export function multiplesOf(divisor: number, path: string): CharDfa {
   return { states };
 }
 
+/** Exactly: 19.99 is a multiple of 0.01. */
+export function isMultiple(value: number, divisor: number): boolean {
+  if (value === 0) return true;
+  const [a, b] = [decimal(Math.abs(value)), decimal(divisor)];
+  const places = Math.max(a.places, b.places);
+  return scaled(a, places) % scaled(b, places) === 0n;
+}
+
+function scaled({ units, places }: { units: number; places: number }, to: number): bigint {
+  return BigInt(units) * 10n ** BigInt(to - places);
+}
+
 function decimal(divisor: number): { units: number; places: number } {
   const [mantissa, exponent] = divisor.toExponential().split("e") as [string, string];
   const digits = mantissa.replace(".", "");
   const places = digits.length - 1 - Number(exponent);
-  return places >= 0 ? { units: Number(digits), places } : { units: Number(digits) * 10 ** -places, places: 0 };
+  return places >= 0 ? { units: Number(digits), places } : { units: Number(digits + "0".repeat(-places)), places: 0 };
 }

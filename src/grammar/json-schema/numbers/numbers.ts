@@ -1,14 +1,14 @@
 // Number and integer schemas: bounds, multiples and excluded values.
 
-import { complementDfa, intersectDfas } from "../../char-dfa.ts";
+import { complementDfa, intersectDfas, otherThan } from "../../char-dfa.ts";
 import { determinise } from "../../determinise.ts";
-import { choice, type Expression, isNever, optional, sequence, text } from "../../expression.ts";
+import { choice, type Expression, isNever, optional, sequence, text, texts } from "../../expression.ts";
 import { Contradiction } from "../../grammar-error.ts";
 import type { SchemaContext } from "../context.ts";
 import { type Bound, type Conjunction, tighter } from "../logic/conjunction.ts";
 import { numberBetween } from "./decimals.ts";
-import { anyInteger, integerBetween } from "./integers.ts";
-import { multiplesOf } from "./multiples.ts";
+import { anyInteger, emptyRange, integerBetween } from "./integers.ts";
+import { isMultiple, multiplesOf } from "./multiples.ts";
 import { formatBounds } from "./number-formats.ts";
 
 /** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
@@ -58,10 +58,13 @@ function within(
   const divisors = all.divisors.filter((divisor) => divisor !== 1);
   // A number that is no multiple of 3 is no multiple of 6 either.
   const notDivisors = all.notDivisors.filter(
-    (one) => !all.notDivisors.some((other) => other < one && one % other === 0),
+    (one) => !all.notDivisors.some((other) => other < one && isMultiple(one, other)),
   );
   const integer = all.integer || all.divisors.some(Number.isInteger);
   try {
+    if (notDivisors.length === 0 && divisors.length > 0 && divisors.every(Number.isInteger)) {
+      return integerMultiples(divisors, low, high, path);
+    }
     if (divisors.length + notDivisors.length > 0) return multiples(divisors, notDivisors, integer, low, high, path);
     if (!integer) return low || high ? numberBetween(low, high) : json.number;
     const whole = low || high ? integerBetween(low, high) : json.builder.named("json integer", anyInteger);
@@ -72,6 +75,79 @@ function within(
   }
 }
 
+/** Multiples that are listed one by one, where an automaton of remainders would be too large or is not worth it. */
+const MAX_LISTED = 1_000n;
+/** Remainders of one automaton, and its states: remainders times digits, for both signs. */
+const MAX_REMAINDERS = 2_000n;
+const MAX_REMAINDER_STATES = 16_000;
+
+/**
+ * Multiples of all these integers. Their common zeros at the end are split off, so that 86,400 needs the remainders of 864.
+ * A divisor with too many remainders has its multiples next to zero, or next to the bound that is closer to zero.
+ */
+function integerMultiples(
+  divisors: readonly number[],
+  low: Bound | null,
+  high: Bound | null,
+  path: string,
+): Expression {
+  const divisor = divisors.map(BigInt).reduce(leastCommonMultiple);
+  const first = low && ceiling(low, divisor);
+  const last = high && -ceiling({ value: -high.value, exclusive: high.exclusive }, divisor);
+  if (first !== null && last !== null && first > last) throw emptyRange();
+  if (first !== null && last !== null && last - first < MAX_LISTED) return listedMultiples(divisor, first, last);
+  let [core, zeros] = [divisor, 0];
+  for (; core % 10n === 0n; core /= 10n) zeros++;
+  const digits = Math.min(15 - zeros, Math.floor(MAX_REMAINDER_STATES / 2 / Number(core)));
+  const reach = digits > 0 ? 10n ** BigInt(digits) / core : 0n;
+  const from = first ?? least(-reach, (last ?? 0n) - reach);
+  const to = last ?? greatest(reach, (first ?? 0n) + reach);
+  const widest = String(greatest(-from, to) * core).length;
+  if (core > MAX_REMAINDERS || reach < MAX_LISTED || widest * 2 * Number(core) > MAX_REMAINDER_STATES * 1.2) {
+    const start =
+      first !== null && first > 0n ? first : last !== null && last < 0n ? last - MAX_LISTED + 1n : -MAX_LISTED / 2n;
+    const begin = first === null ? start : greatest(first, start);
+    const end = begin + MAX_LISTED - 1n;
+    return listedMultiples(divisor, begin, last === null ? end : least(end, last));
+  }
+  const subject = `"multipleOf" at ${path}`;
+  const bound = (value: bigint): Bound => ({ value: Number(value * core), exclusive: false });
+  const whole = determinise(integerBetween(bound(from), bound(to)), subject);
+  const dfa = intersectDfas(whole, multiplesOf(Number(core), path), subject);
+  if (zeros === 0) return { kind: "dfa", dfa, json: false };
+  const others = intersectDfas(dfa, otherThan(["0"]), subject);
+  const tens = sequence({ kind: "dfa", dfa: others, json: false }, text("0".repeat(zeros)));
+  return from <= 0n && to >= 0n ? choice(text("0"), tens) : tens;
+}
+
+function listedMultiples(divisor: bigint, first: bigint, last: bigint): Expression {
+  return texts(
+    Array.from({ length: Number(last - first) + 1 }, (_, index) => String((first + BigInt(index)) * divisor)),
+  );
+}
+
+/** The least k for which k × divisor reaches the bound. */
+function ceiling({ value, exclusive }: Bound, divisor: bigint): bigint {
+  const whole = BigInt(Math.ceil(value));
+  const reached = exclusive && Number.isInteger(value) ? whole + 1n : whole;
+  const quotient = reached / divisor;
+  return quotient * divisor < reached ? quotient + 1n : quotient;
+}
+
+function leastCommonMultiple(a: bigint, b: bigint): bigint {
+  let [x, y] = [a, b];
+  while (y !== 0n) [x, y] = [y, x % y];
+  return (a / x) * b;
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+function greatest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
+
 function multiples(
   divisors: readonly number[],
   notDivisors: readonly number[],
@@ -80,7 +156,7 @@ function multiples(
   high: Bound | null,
   path: string,
 ): Expression {
-  if (notDivisors.some((one) => divisors.some((divisor) => divisor % one === 0))) return choice();
+  if (notDivisors.some((one) => divisors.some((divisor) => isMultiple(divisor, one)))) return choice();
   // The automaton counts remainders of all of them. Where they are many, only short integers are generated.
   const all = [...divisors, ...notDivisors];
   const many = all.length > 1 && all.reduce((a, b) => a * b) > MANY_REMAINDERS;

@@ -1,6 +1,7 @@
 // The members of an object as a graph. A node records the members decided so far, how many were written, what remains of
 // the condition on them, and whether a member comes next or has just been written.
 
+import { spendEffort } from "../../compile-effort.ts";
 import { type Expression, empty, type GraphEdge, never } from "../../expression.ts";
 import { GrammarError } from "../../grammar-error.ts";
 import { and, atoms, type Formula, formulaKey, has, settled } from "../logic/formula.ts";
@@ -144,6 +145,7 @@ export class ObjectContent {
         throw new GrammarError("the conditions on the properties of this object need too many states");
       }
       node = this.#nodes.size === 0 ? 0 : this.#nodes.size + 1;
+      spendEffort(20);
       this.#nodes.set(key, node);
       this.#queue.push([place, node]);
     }
@@ -182,17 +184,14 @@ export class ObjectContent {
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {
-    let left = condition;
-    for (const { name } of members) {
-      if (typeof left === "boolean") break;
-      left = settled(left, name, () => false);
-    }
-    return left;
+    if (typeof condition === "boolean") return condition;
+    spendEffort(members.length);
+    return settled(condition, new Set(members.map(({ name }) => name)), () => false);
   }
 
   #write({ name, variants }: Member, place: Place, from: number): void {
     for (const { expression, holds } of variants) {
-      const condition = settled(place.condition, name, (key) => holds.has(key));
+      const condition = settled(place.condition, new Set([name]), (key) => holds.has(key));
       if (condition !== false) this.#edge(expression, { ...place, condition }, from);
     }
   }

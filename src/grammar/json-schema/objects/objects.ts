@@ -51,17 +51,14 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const members: Member[] = [];
   const { builder } = context.text;
   const shared = (part: Expression): Expression => (part.kind === "rule" ? part : builder.rule(part));
-  let left = condition;
-  const absent = (name: string): void => {
-    left = settled(left, name, () => false);
-  };
+  const absent = new Set<string>();
   for (const name of written) {
     const named = names === null || context.conforms(name, namesSchema(context, all), `${path}/propertyNames`);
     const schema = named ? memberSchema(context, layers, name, path) : false;
     const variants = memberVariants(context, schema, name, condition, `${path}/properties/${name}`);
     if (variants.length === 0) {
       if (required.has(name)) return impossibleMember(context, name, schema, path);
-      absent(name);
+      absent.add(name);
       continue;
     }
     members.push({
@@ -76,7 +73,8 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
       : { members: [], apart: null };
   members.push(...demanded.members);
   const known = new Set(members.map((member) => member.name));
-  for (const { name } of atoms(left)) if (!known.has(name)) absent(name);
+  for (const { name } of atoms(condition)) if (!known.has(name)) absent.add(name);
+  const left = settled(condition, absent, () => false);
   const extras = listed === null ? furtherMembers(context, all, written, demanded.apart, open, style, path) : null;
   const { freeOrder, openObjects } = context.options;
   const demands = { min, max, condition: left, anyOrder: freeOrder && !given, extrasAnywhere: openObjects };
