@@ -91,11 +91,13 @@ export const ERRORS = {
     ...UNAVAILABLE,
     meaning: "Compiling a constraint, or finding the next token of one, took longer than 60 s.",
     fix: "Try again when the server is less busy, or simplify the constraint.",
+    repeat: 1,
   },
   constraint_queue_full: {
     ...LIMITED,
     meaning: "Too many constraints of this token's workspace wait to be compiled.",
     fix: "Send fewer different constraints at once. Equal ones are compiled once.",
+    repeat: 1,
   },
   engine_refused: {
     ...BAD_REQUEST,

@@ -107,20 +107,6 @@ export function otherThan(values: readonly string[]): CharDfa {
   return { states: [...states, { final: true, edges: [{ set: ANY_CODE_POINT, target: anything }] }] };
 }
 
-/** Texts whose last code point is `kind` modulo `kinds`. The empty text has kind 0. */
-export function lastCharacter(kind: number, kinds: number): CharDfa {
-  const chosen = codePoints(
-    Array.from({ length: Math.ceil(0x250 / kinds) }, (_, row) => [row * kinds + kind, row * kinds + kind] as const),
-  );
-  // All characters beyond the Latin letters have kind 0.
-  const matching = kind === 0 ? unionSets(chosen, codePoints([[0x250 + kinds, 0x10ffff]])) : chosen;
-  const edges = [
-    { set: matching, target: 1 },
-    { set: subtractSets(ANY_CODE_POINT, matching), target: 2 },
-  ];
-  return { states: [kind === 0, true, false].map((final) => ({ final, edges })) };
-}
-
 /** The automaton whose states are found from `start` on. States with the same key are one state. */
 export function explore<S>(
   start: S,

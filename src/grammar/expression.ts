@@ -17,10 +17,10 @@ export type Expression =
   /** A deterministic automaton over characters. With `json`, each character is written as inside a JSON string. */
   | { kind: "dfa"; dfa: CharDfa; json: boolean }
   /**
-   * The opening bracket or a comma of an array whose items must differ. The automaton marks the state behind it (see
-   * match/distinct).
+   * The opening bracket or a comma of an array whose items must differ, or the brace of an object whose names the automaton
+   * cannot tell apart. The automaton marks the state behind it (see match/distinct).
    */
-  | { kind: "mark"; text: "[" | "," }
+  | { kind: "mark"; text: "[" | "," | "{" }
   /** Matches the empty text at some places only. Inside regular expressions, which become automata because of it. */
   | { kind: "assertion"; assertion: Assertion }
   /**

@@ -22,10 +22,12 @@ export async function grammarFor(
     const { shape, reasoning } = constraint;
     return { grammar: compiled.key, constraint: { shape, reasoning } };
   } catch (error) {
-    if (error instanceof QueueFullError)
+    if (error instanceof QueueFullError) {
       throw new ServiceError("constraint_queue_full", error.message, { retryAfter: 1 });
-    if (error instanceof LateConstraintError)
+    }
+    if (error instanceof LateConstraintError) {
       throw new ServiceError("constraint_timeout", error.message, { param: error.param, retryAfter: 1 });
+    }
     if (error instanceof ConstraintError) {
       throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
     }

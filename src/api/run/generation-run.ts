@@ -151,7 +151,7 @@ function finishError({ message, fault }: Finish): ServiceError {
     case "constraint":
       return new ServiceError("constraint_failed", message!, { param: "structured_outputs" });
     case "slow":
-      return new ServiceError("constraint_timeout", message!, { param: "structured_outputs" });
+      return new ServiceError("constraint_timeout", message!, { param: "structured_outputs", retryAfter: 1 });
     case "refused":
       return new ServiceError("engine_refused", message!);
     case "unavailable":

@@ -159,12 +159,13 @@ class Joiner {
   #join(targets: ReadonlySet<number>): Iterable<number> {
     if (targets.size === 1 || this.#work > MAX_WORK) return targets;
     let weight = 0;
+    let marked = 0;
     for (const target of targets) {
-      // The brackets and commas of arrays with distinct items must stay apart from all others.
-      if (this.#graph.marked.has(target)) return targets;
       weight += this.#weights.get(target) ?? 1;
+      if (this.#graph.marked.has(target)) marked++;
     }
-    if (weight <= FEW) return targets;
+    // Brackets, braces and commas with a mark must stay apart from those without.
+    if (weight <= FEW || (marked > 0 && marked < targets.size)) return targets;
     const parts = [...targets].sort((a, b) => a - b);
     const key = parts.join();
     let state = this.#known.get(key);
@@ -173,6 +174,7 @@ class Joiner {
       this.#known.set(key, state);
       this.#parts.set(state, parts);
       this.#weights.set(state, weight);
+      if (marked > 0) this.#graph.marked.add(state);
     }
     if (!this.#edges.has(state)) this.#pending.push(state);
     return [state];

@@ -84,10 +84,8 @@ export class Validator {
     if (anyOf !== undefined && !this.#candidates(value, anyOf as Schema[]).some((branch) => valid(value, branch))) {
       return false;
     }
-    if (oneOf !== undefined) {
-      if (this.#candidates(value, oneOf as Schema[]).filter((branch) => valid(value, branch)).length !== 1)
-        return false;
-    }
+    const matching = (branches: Schema[]) => this.#candidates(value, branches).filter((branch) => valid(value, branch));
+    if (oneOf !== undefined && matching(oneOf as Schema[]).length !== 1) return false;
     if (not !== undefined && valid(value, not)) return false;
     return condition === undefined || valid(value, valid(value, condition) ? keywords.then : keywords.else);
   }

@@ -97,8 +97,10 @@ export class JsonText {
     return sequence(this.layout.beforeComma, comma, this.layout.afterComma);
   }
 
-  braces(content: Expression): Expression {
-    return sequence(text("{"), this.layout.afterOpen, content, this.layout.beforeClose, text("}"));
+  /** `distinct`: the automaton alone could repeat a name. */
+  braces(content: Expression, distinct = false): Expression {
+    const open: Expression = distinct ? { kind: "mark", text: "{" } : text("{");
+    return sequence(open, this.layout.afterOpen, content, this.layout.beforeClose, text("}"));
   }
 
   /** `distinct`: the items must differ. */
@@ -109,7 +111,7 @@ export class JsonText {
 
   /** An object with min to max members of one kind. */
   members(member: Expression, min: number, max: number | null): Expression {
-    return this.#listed(member, this.comma(), min, max, "{}", (content) => this.braces(content));
+    return this.#listed(member, this.comma(), min, max, "{}", (content) => this.braces(content, true));
   }
 
   elements(element: Expression, min: number, max: number | null, distinct = false): Expression {

@@ -37,6 +37,7 @@ test("masks are exactly the tokens the automaton can follow", () => {
   for (const [index, shape] of shapes.entries()) {
     const key = keyOf(shape);
     const matcher = new Matcher(unpackProgram(key.slice(64)));
+    if (matcher.program.marks.length > 0) continue; // a check beside the automaton removes more (see distinct/)
     const constraint = clumps.factory.create(key, [stopId], false);
     const draw = random(index);
     let at = matcher.start();

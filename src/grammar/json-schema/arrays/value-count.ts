@@ -118,14 +118,14 @@ function texts(expression: Expression, builder: GrammarBuilder, depth: number): 
     case "rule":
       return builder.bodies[expression.rule] ? inner(builder.bodies[expression.rule]!) : 1;
     case "dfa":
-      return words(expression.dfa);
+      return countTexts(expression.dfa);
     default:
       return 1;
   }
 }
 
-/** Texts that an automaton accepts, found shortest first. */
-function words({ states }: CharDfa): number {
+/** Texts that an automaton accepts, found shortest first. A billion stands for any more. */
+export function countTexts({ states }: CharDfa): number {
   let count = 0;
   /** Per state: texts of one length that lead there. */
   let reached = new Map([[0, 1]]);

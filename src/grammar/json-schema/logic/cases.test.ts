@@ -200,7 +200,7 @@ test("too many alternatives are refused", () => {
   const choice = (n: number) => ({
     anyOf: Array.from({ length: 10 }, (_, i) => ({ properties: { [`p${n}`]: { const: i } }, required: [`p${n}`] })),
   });
-  const schema = { type: "object", allOf: [choice(1), choice(2), choice(3)] };
+  const schema = { type: "object", allOf: [choice(1), choice(2), choice(3), choice(4)] };
   expect(refusal({ kind: "json_schema", schema, json: plainJson })).toMatch(/more than 4000 alternatives/);
 });
 

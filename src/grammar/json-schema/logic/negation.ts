@@ -178,15 +178,20 @@ function except(values: readonly JsonValue[]): Conjunction[] {
   ];
 }
 
+/** Places in which a value may differ from the listed ones. */
+const MAX_WAYS = 20;
+
 function otherObjects(values: readonly { [name: string]: JsonValue }[]): Conjunction[] {
   const sizes = values.map((value) => Object.keys(value).length);
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   const shared = Object.keys(values[0]!).filter((name) => values.every((value) => Object.hasOwn(value, name)));
   const fewer = least === 0 ? [] : [of("object", { maxProperties: least - 1 })];
-  const without = shared.map((name) => of("object", { layers: [only(name, false)] }));
-  const different = shared.map((name) =>
-    of("object", { required: [name], layers: [only(name, { not: { enum: values.map((value) => value[name]!) } })] }),
-  );
+  const without = shared.slice(0, MAX_WAYS).map((name) => of("object", { layers: [only(name, false)] }));
+  // A property is enough to differ from those without it, and its value to differ from the others.
+  const different = [...new Set(values.flatMap((value) => Object.keys(value)))].slice(0, MAX_WAYS).map((name) => {
+    const known = values.flatMap((value) => (Object.hasOwn(value, name) ? [value[name]!] : []));
+    return of("object", { required: [name], layers: [only(name, { not: { enum: known } })] });
+  });
   return [...different, ...without, ...fewer, of("object", { minProperties: most + 1 })];
 }
 
@@ -194,8 +199,8 @@ function otherArrays(values: readonly JsonValue[][]): Conjunction[] {
   const lengths = values.map((value) => value.length);
   const [least, most] = [Math.min(...lengths), Math.max(...lengths)];
   const shorter = least === 0 ? [] : [of("array", { maxItems: least - 1 })];
-  const different = Array.from({ length: least }, (_, index) => {
-    const wrong: Schema = { not: { enum: values.map((value) => value[index]!) } };
+  const different = Array.from({ length: Math.min(most, MAX_WAYS) }, (_, index) => {
+    const wrong: Schema = { not: { enum: values.flatMap((value) => (index < value.length ? [value[index]!] : [])) } };
     const prefix = [...Array.from({ length: index }, () => true), wrong];
     return of("array", { tuples: [{ prefix, rest: null }], minItems: index + 1 });
   });

@@ -1,6 +1,6 @@
 // Number and integer schemas: bounds, multiples and excluded values.
 
-import { complementDfa, intersectDfas, otherThan } from "../../char-dfa.ts";
+import { complementDfa, intersectDfas, MAX_STATES, otherThan } from "../../char-dfa.ts";
 import { determinise } from "../../determinise.ts";
 import { choice, type Expression, isNever, optional, sequence, text, texts } from "../../expression.ts";
 import { Contradiction } from "../../grammar-error.ts";
@@ -77,9 +77,8 @@ function within(
 
 /** Multiples that are listed one by one, where an automaton of remainders would be too large or is not worth it. */
 const MAX_LISTED = 1_000n;
-/** Remainders of one automaton, and its states: remainders times digits, for both signs. */
+/** Remainders of one automaton. It has states for each of them at each digit. */
 const MAX_REMAINDERS = 2_000n;
-const MAX_REMAINDER_STATES = 16_000;
 
 /**
  * Multiples of all these integers. Their common zeros at the end are split off, so that 86,400 needs the remainders of 864.
@@ -98,21 +97,21 @@ function integerMultiples(
   if (first !== null && last !== null && last - first < MAX_LISTED) return listedMultiples(divisor, first, last);
   let [core, zeros] = [divisor, 0];
   for (; core % 10n === 0n; core /= 10n) zeros++;
-  const digits = Math.min(15 - zeros, Math.floor(MAX_REMAINDER_STATES / 2 / Number(core)));
-  const reach = digits > 0 ? 10n ** BigInt(digits) / core : 0n;
-  const from = first ?? least(-reach, (last ?? 0n) - reach);
-  const to = last ?? greatest(reach, (first ?? 0n) + reach);
-  const widest = String(greatest(-from, to) * core).length;
-  if (core > MAX_REMAINDERS || reach < MAX_LISTED || widest * 2 * Number(core) > MAX_REMAINDER_STATES * 1.2) {
-    const start =
+  const digits = core > MAX_REMAINDERS ? 0 : Math.min(15 - zeros, Math.floor(MAX_STATES / 3 / Number(core)));
+  // All nines make the smallest automaton.
+  const reach = 10n ** BigInt(digits) - 1n;
+  const from = first === null ? least(-reach, (last ?? 0n) * core - reach) : first * core;
+  const to = last === null ? greatest(reach, (first ?? 0n) * core + reach) : last * core;
+  const subject = `"multipleOf" at ${path}`;
+  const bound = (value: bigint): Bound => ({ value: Number(value), exclusive: false });
+  const whole = determinise(integerBetween(bound(from), bound(to)), subject);
+  if (reach / core < MAX_LISTED || whole.states.length * Number(core) > MAX_STATES) {
+    const nearest =
       first !== null && first > 0n ? first : last !== null && last < 0n ? last - MAX_LISTED + 1n : -MAX_LISTED / 2n;
-    const begin = first === null ? start : greatest(first, start);
+    const begin = first === null ? nearest : greatest(first, nearest);
     const end = begin + MAX_LISTED - 1n;
     return listedMultiples(divisor, begin, last === null ? end : least(end, last));
   }
-  const subject = `"multipleOf" at ${path}`;
-  const bound = (value: bigint): Bound => ({ value: Number(value * core), exclusive: false });
-  const whole = determinise(integerBetween(bound(from), bound(to)), subject);
   const dfa = intersectDfas(whole, multiplesOf(Number(core), path), subject);
   if (zeros === 0) return { kind: "dfa", dfa, json: false };
   const others = intersectDfas(dfa, otherThan(["0"]), subject);

@@ -25,43 +25,36 @@ export interface ContentDemands {
 /** Members with undeclared names. */
 export interface Extras {
   readonly any: Expression;
-  /** Disjoint kinds of names: members of two different kinds always have different names. */
-  kinds(): readonly Expression[];
+  /** How many different names they may have. */
+  readonly names: number;
 }
 
 const MAX_NODES = 20_000;
-/** Members that the graph repeats more often than this on average are rules. Others are copied, so that their names can be
- * joined (see automaton/common-beginnings.ts). */
+/**
+ * Members that the graph repeats more often than this on average are rules. Others are copied, so that their names can be
+ * joined (see automaton/common-beginnings.ts).
+ */
 const MAX_COPIES = 4;
 /** Limit for tracked members in free order. The graph has nodes for each set of them. */
 const MAX_UNORDERED = 8;
-/** Limit for undeclared members that a minimum requires. The graph has nodes for each set of their kinds. */
-const MAX_KINDS = 3;
-/** Among the kinds: a loose member. */
-const LOOSE = 1 << 30;
 
 interface Place {
   /** The object is empty so far or ends in a comma: a member must follow. */
   readonly due: boolean;
   /** Tracked members still to be decided: a bitset if they come in any order, else the index of the next. */
   readonly at: number;
-  /** Members written, counted as far as a maximum requires. */
+  /** Members written, counted as far as a minimum or maximum requires. */
   readonly count: number;
-  /** Members known to have different names, counted as far as a minimum requires. */
-  readonly different: number;
-  /** The kinds of undeclared and loose members written, as a bitset. */
-  readonly kinds: number;
   readonly condition: Formula;
 }
 
 export class ObjectContent {
   readonly #comma: Expression;
-  /** Members written at most once, because other members or the order depend on them. */
+  /** Members that the graph itself writes at most once, because other members or the order depend on them. */
   readonly #tracked: readonly Member[];
-  /** Optional members in free order. They may repeat: a reader keeps one of them, and every one is valid. */
+  /** Optional members in free order. They are kept apart while they are generated (see match/distinct), as extras are. */
   readonly #loose: readonly Member[];
   readonly #extras: Extras | null;
-  readonly #kinds: readonly Expression[];
   readonly #condition: Formula;
   readonly #min: number;
   readonly #max: number | null;
@@ -84,10 +77,8 @@ export class ObjectContent {
     const required = members.filter((member) => member.required);
     const remembered = new Set(atoms(condition).map(({ name }) => name));
     const optional = members.filter((member) => !member.required && !remembered.has(member.name));
-    // Loose members reach a minimum by one at most, because they may repeat. If that is too little, some are tracked.
-    const more = min > required.length + 1 ? Math.max(0, MAX_UNORDERED - members.length + optional.length) : 0;
     this.#comma = comma;
-    this.#loose = anyOrder ? optional.slice(more) : [];
+    this.#loose = anyOrder ? optional : [];
     this.#tracked = members.filter((member) => !this.#loose.includes(member));
     this.#extras = extras;
     this.#condition = and(condition, ...required.map(({ name }) => has(name)));
@@ -97,17 +88,22 @@ export class ObjectContent {
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
     this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
     this.#shared = shared;
-    const missing = this.#min - this.#tracked.length - Math.min(1, this.#loose.length);
-    this.#kinds = extras === null || this.#min === 0 ? [] : missing > 1 ? extras.kinds() : [extras.any];
   }
 
   get mayBeEmpty(): boolean {
     return this.#min === 0 && this.#without(this.#tracked, this.#condition) === true;
   }
 
+  /** Whether the graph alone could write a name twice. */
+  get mayRepeat(): boolean {
+    return this.#extras !== null || this.#loose.length > 0;
+  }
+
   /** Content with at least one member. */
   expression(): Expression {
-    this.#node({ due: true, at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
+    const names = this.#tracked.length + this.#loose.length + (this.#extras?.names ?? 0);
+    if (names < this.#min) return never;
+    this.#node({ due: true, at: 0, count: 0, condition: this.#condition });
     for (const [place, from] of this.#queue) {
       if (place.due) this.#leave(place, from);
       else this.#end(place, from);
@@ -129,16 +125,9 @@ export class ObjectContent {
   }
 
   /** Node 0 is the start of the graph, node 1 the end. */
-  #node({ due, at, count, different, kinds, condition }: Place): number {
-    const place = {
-      due,
-      at,
-      count: this.#max === null ? 0 : count,
-      different: Math.min(different, this.#min),
-      kinds: different >= this.#min ? 0 : kinds,
-      condition,
-    };
-    const key = `${due}.${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
+  #node({ due, at, count, condition }: Place): number {
+    const place = { due, at, count: Math.min(count, this.#max ?? this.#min), condition };
+    const key = `${due}.${at}.${place.count}.${formulaKey(condition)}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
       if (this.#nodes.size > MAX_NODES) {
@@ -159,7 +148,7 @@ export class ObjectContent {
   /** Ends the object, or goes on to another member. */
   #end(place: Place, from: number): void {
     const rest = this.#without(this.#left(place), place.condition);
-    if (place.different >= this.#min && rest === true) this.#edges.push({ from, to: 1, expression: empty });
+    if (place.count >= this.#min && rest === true) this.#edges.push({ from, to: 1, expression: empty });
     this.#edges.push({ from, to: this.#node({ ...place, due: true }), expression: this.#comma });
   }
 
@@ -168,19 +157,18 @@ export class ObjectContent {
     const next = this.#anyOrder ? left : left.slice(0, 1);
     for (const member of next) {
       const at = this.#anyOrder ? place.at | (1 << this.#tracked.indexOf(member)) : place.at + 1;
-      this.#write(member, { ...place, at, different: place.different + 1 }, from);
+      this.#write(member, { ...place, at }, from);
     }
     if (!this.#anyOrder && next.length > 0) {
       const condition = this.#without(next, place.condition);
-      if (condition !== false) {
+      const further = left.length - 1 + this.#loose.length + (this.#extras?.names ?? 0);
+      if (condition !== false && place.count + further >= this.#min) {
         const to = this.#node({ ...place, at: place.at + 1, condition });
         this.#edges.push({ from, to, expression: empty });
       }
     }
-    const first = place.different < this.#min && !(place.kinds & LOOSE);
-    const counted = first ? { ...place, different: place.different + 1, kinds: place.kinds | LOOSE } : place;
-    for (const member of this.#loose) this.#write(member, counted, from);
-    if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
+    for (const member of this.#loose) this.#write(member, place, from);
+    if (this.#extras !== null && (left.length === 0 || this.#extrasAnywhere)) this.#edge(this.#extras.any, place, from);
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {
@@ -196,27 +184,9 @@ export class ObjectContent {
     }
   }
 
-  /** Undeclared names may repeat. Only names of a new kind count towards the minimum. */
-  #further(place: Place, from: number): void {
-    if (!this.#extras) return;
-    this.#edge(this.#extras.any, place, from);
-    if (place.different >= this.#min || bits(place.kinds & ~LOOSE) >= MAX_KINDS) return;
-    for (const [index, expression] of this.#kinds.entries()) {
-      if (place.kinds & (1 << index)) continue;
-      const different = place.different + 1;
-      this.#edge(expression, { ...place, different, kinds: place.kinds | (1 << index) }, from);
-    }
-  }
-
   #edge(member: Expression, place: Place, from: number): void {
     if (this.#max !== null && place.count >= this.#max) return;
     const to = this.#node({ ...place, due: false, count: place.count + 1 });
     this.#edges.push({ from, to, expression: member });
   }
-}
-
-function bits(set: number): number {
-  let count = 0;
-  for (let rest = set; rest !== 0; rest &= rest - 1) count++;
-  return count;
 }

@@ -1,8 +1,8 @@
 // Object schemas: declared properties in order, any optional ones left out, and further ones where the schema allows
 // them.
 
-import { intersectDfas, lastCharacter } from "../../char-dfa.ts";
 import { type CharDfa, choice, type Expression, isNever, text } from "../../expression.ts";
+import { countTexts } from "../arrays/value-count.ts";
 import type { SchemaContext } from "../context.ts";
 import type { JsonText } from "../json-text.ts";
 import { type Schema, schemaError } from "../keywords.ts";
@@ -19,7 +19,8 @@ export interface ObjectStyle {
   extra(keys: CharDfa, value: Expression): Expression | null;
   readonly comma: Expression;
   readonly none: string;
-  wrap(content: Expression): Expression;
+  /** `open`: the automaton alone could repeat a name. */
+  wrap(content: Expression, open: boolean): Expression;
 }
 
 function jsonStyle(json: JsonText): ObjectStyle {
@@ -28,7 +29,7 @@ function jsonStyle(json: JsonText): ObjectStyle {
     extra: (keys, value) => json.member(json.quoted({ kind: "dfa", dfa: keys, json: true }), value),
     comma: json.comma(),
     none: "{}",
-    wrap: (content) => json.braces(content),
+    wrap: (content, open) => json.braces(content, open),
   };
 }
 
@@ -83,7 +84,7 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   if (content.mayBeEmpty) options.push(text(style.none));
   if (max !== 0 && (members.length > 0 || extras !== null)) {
     const some = content.expression();
-    if (!isNever(some)) options.push(style.wrap(some));
+    if (!isNever(some)) options.push(style.wrap(some, content.mayRepeat));
   }
   return options.length === 0 ? context.impossible("no object satisfies the schema", path) : choice(...options);
 }
@@ -153,9 +154,6 @@ function memberVariants(
     .filter(({ value }) => !isNever(value));
 }
 
-/** Kinds of names, told apart by their last character. */
-const KINDS = 16;
-
 function furtherMembers(
   context: SchemaContext,
   { layers }: Conjunction,
@@ -172,15 +170,8 @@ function furtherMembers(
     const value = context.compile(schema, `${path}/${matched ? "patternProperties" : "additionalProperties"}`);
     if (!isNever(value)) classes.push({ keys, value });
   }
-  const member = (choose: (keys: CharDfa) => CharDfa): Expression =>
-    choice(...classes.flatMap(({ keys, value }) => style.extra(choose(keys), value) ?? []));
-  const any = member((keys) => keys);
+  const any = choice(...classes.flatMap(({ keys, value }) => style.extra(keys, value) ?? []));
   if (isNever(any)) return null;
-  const rule = context.text.builder.rule(any);
-  const kinds = (): Expression[] =>
-    Array.from({ length: KINDS }, (_, kind) => {
-      const ending = lastCharacter(kind, KINDS);
-      return context.text.builder.rule(member((keys) => intersectDfas(keys, ending, `the names at ${path}`)));
-    });
-  return { any: rule, kinds };
+  const names = classes.reduce((sum, { keys }) => sum + countTexts(keys), 0);
+  return { any: context.text.builder.rule(any), names };
 }

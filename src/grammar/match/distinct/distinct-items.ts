@@ -1,5 +1,5 @@
-// Keeps the items of an array apart while they are generated. The automaton cannot: it would have to remember them. It
-// marks the brackets and commas of such arrays, and this check runs beside it. A token that would repeat an item is
+// Keeps the items of an array and the names of an object apart while they are generated. The automaton cannot: it would have to remember them. It
+// marks the brackets and commas of such arrays and the braces of such objects, and this check runs beside it. A token that would repeat an item is
 // removed from the mask, and so is one after which every way to end the item would repeat one. The check costs nothing
 // in a program without marks.
 //
@@ -16,7 +16,7 @@ import { BRACKET_COMMA, COMMA, FEW_DIGITS, OTHER_THAN_DIGITS, QUOTE_COMMA, separ
 /** Where a text stands, in the automaton and among the items of open arrays. */
 export interface Place {
   readonly configuration: Configuration;
-  /** null = in no array whose items must differ. */
+  /** null = in no such array or object. */
   readonly position: Position | null;
 }
 
@@ -130,8 +130,9 @@ export class DistinctItems {
   }
 
   #step(position: Position | null, byte: number, next: Configuration): Position | null | typeof REPEATED {
-    const separator = byte === 0x5b || byte === 0x2c;
-    if (position === null) return byte === 0x5b && this.#isMarked(next) ? Position.start() : null;
+    const opens = byte === 0x5b || byte === 0x7b;
+    const separator = opens || byte === 0x2c;
+    if (position === null) return opens && this.#isMarked(next) ? Position.start(byte) : null;
     return position.step(byte, separator && this.#isMarked(next));
   }
 

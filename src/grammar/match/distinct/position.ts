@@ -1,4 +1,4 @@
-// Where a text stands inside an array whose items must differ. Positions are immutable, so tokens can be tried out. Each
+// Where a text stands inside an array whose items must differ, or an object whose names must. Positions are immutable, so tokens can be tried out. Each
 // knows its rivals: per enclosing array of this kind, the earlier items that the current one may still become equal to.
 // Names within an object must differ, too: an item that could take a member back would escape its rivals.
 
@@ -64,9 +64,9 @@ export class Position {
     this.#pending = pending;
   }
 
-  /** Behind the bracket of an outermost array. */
-  static start(): Position {
-    return Position.#opened(null, null, true, []);
+  /** Behind the bracket of an outermost array, or the brace of an outermost object. */
+  static start(byte: number): Position {
+    return byte === 0x5b ? Position.#opened(null, null, true, []) : Position.#opened(null, NO_MEMBERS, false, []);
   }
 
   static #opened(
@@ -99,10 +99,19 @@ export class Position {
 
   /** Inside a string at risk: per byte, 1 = it may stay at risk with it. Any other byte makes it safe. null = unknown. */
   get riskyBytes(): Uint8Array | null {
-    if (this.phase !== "string" || this.#pending !== "") return null;
+    if (!this.inString || this.#pending !== "") return null;
     const risky = new Uint8Array(256);
     risky[QUOTE] = 1;
     risky[BACKSLASH] = 1;
+    if (this.phase === "key") {
+      const rivals = this.#rivals.flat().map(({ members }) => members);
+      for (const members of [this.#frame.members!, ...rivals]) {
+        for (const name of members.keys()) {
+          if (name.startsWith(this.#text)) risky[name.charCodeAt(this.#text.length)] = 1;
+        }
+      }
+      return risky;
+    }
     // A string's key begins with a quote.
     const at = this.#text.length + 1;
     for (const { key } of this.#rivals.flat()) if (key.length > at) risky[key.charCodeAt(at)] = 1;

@@ -7,7 +7,7 @@ import type { TokenTrie } from "../token-trie.ts";
 export const COMMA = 1;
 /** A quote, and later a comma: outside of the string that it ends. */
 export const QUOTE_COMMA = 2;
-/** An opening bracket, and later a comma. */
+/** An opening bracket or brace, and later a comma. */
 export const BRACKET_COMMA = 4;
 
 /** Anything but a few digits. */
@@ -41,7 +41,7 @@ function findSeparators({ nodeCount, byte, depth }: TokenTrie): Uint8Array {
     let own = below;
     if (byte[node] === 0x2c) own |= COMMA;
     if (byte[node] === 0x22 && below & COMMA) own |= QUOTE_COMMA;
-    if (byte[node] === 0x5b && below & COMMA) own |= BRACKET_COMMA;
+    if ((byte[node] === 0x5b || byte[node] === 0x7b) && below & COMMA) own |= BRACKET_COMMA;
     const length = digits[level + 1]! + 1;
     digits[level + 1] = 0;
     digits[level] = Math.max(digits[level]!, length);
