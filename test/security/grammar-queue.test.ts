@@ -62,10 +62,12 @@ it("delays another token's small schema by little more than one expensive one", 
 }, 120_000);
 
 it("answers 429 to a token that has a hundred constraints waiting, and to nobody else", async () => {
+  const busy = Array.from({ length: 4 }, (_, i) => ask(expensive(2000 + i))); // so that the others wait, however fast they are
   const piled = Array.from({ length: 130 }, (_, i) => ask(small(100 + i)));
   const other = ask(small(2), OTHER_KEY);
   const refused = (await Promise.all(piled)).filter(({ status }) => status === 429).length;
   expect(refused).toBeGreaterThan(0);
-  expect(refused).toBeLessThanOrEqual(30);
+  expect(refused).toBeLessThanOrEqual(34);
+  await Promise.all(busy);
   expect((await other).status).toBe(200);
 }, 120_000);

@@ -33,7 +33,11 @@ describe("fields for the engine", () => {
       }),
     );
     expect(seen.map((request) => [request.extra, request.priority, request.cacheSalt])).toEqual([
-      [{ engineArgs: { a: 1, b: ["x"] }, kvTransferParams: { c: {} }, mmProcessorKwargs: { d: 1 } }, -3, expect.stringMatching(/^[0-9a-f]{64}$/)],
+      [
+        { engineArgs: { a: 1, b: ["x"] }, kvTransferParams: { c: {} }, mmProcessorKwargs: { d: 1 } },
+        -3,
+        expect.stringMatching(/^[0-9a-f]{64}$/),
+      ],
     ]);
   });
 

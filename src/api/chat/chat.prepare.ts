@@ -73,7 +73,10 @@ export async function prepareChat(
   const counts = { choices: readChoiceCount(body.n), ...logprobs, top: named ?? logprobs.top };
   const amount = logprobAmount({ ...tokens, ...counts }, vocabSize);
   if (body.stream !== true) checkLogprobAmount(amount, "top_logprobs");
-  const compiled = await grammarFor(service, constraintFor(parsing, state, body.include_reasoning ?? true), { client, stopped });
+  const compiled = await grammarFor(service, constraintFor(parsing, state, body.include_reasoning ?? true), {
+    client,
+    stopped,
+  });
   const run = buildRun(tokenizer, {
     body,
     promptTokenIds: prompt.tokenIds,

@@ -62,7 +62,10 @@ export async function prepareTokens(
   const amount = logprobAmount({ ...tokens, choices: n, top, prompt: sampling.promptLogprobs }, vocabSize);
   if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
   const shape = readOutputShape(body);
-  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, { client, stopped });
+  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, {
+    client,
+    stopped,
+  });
   const run = buildRun(tokenizer, {
     body,
     promptTokenIds: ids,
