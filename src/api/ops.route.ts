@@ -27,9 +27,8 @@ export function registerOps(app: FastifyInstance, service: Service): void {
       return reply.send("");
     };
     app.get(path, route, answer);
-    if (path === "/ping") {
-      app.post(path, route, answer); // some probes post
-    }
+    // some probes post; what they send is not read
+    if (path === "/ping") app.post(path, { ...route, onRequest: answer }, answer);
   }
 
   const version = Type.Object({ version: Type.String() });

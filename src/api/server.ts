@@ -13,10 +13,11 @@ import { authorize, credentialsOf } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
 import { hostCheck, misdirected } from "./http/host-check.ts";
-import { answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
+import { type Answer, answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
 import { parseJsonObject } from "./http/json-body.ts";
 import { safeId } from "./http/request-id.ts";
 import { cutStalledReader } from "./http/stalled-reader.ts";
+import { limitUnread } from "./http/unread-body.ts";
 import { registerInvocations } from "./invocations.route.ts";
 import { registerMessages } from "./messages/messages.route.ts";
 import { registerLora } from "./models/lora.route.ts";
@@ -84,7 +85,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   });
   app.decorateRequest("principal", null);
 
-  addHooks(app, service);
+  addHooks(app, service, notFound(app));
   app.setErrorHandler((error, request, reply) => {
     const wire = toWireError(error);
     if (!service.admission.draining) {
@@ -100,7 +101,6 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     service.metrics.rejected(wire.code);
     return sendError(reply, wire);
   });
-  notFound(app);
 
   registerOpenApi(app);
   const page = service.config.ui ? [registerWeb] : [];
@@ -113,19 +113,18 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   return app;
 }
 
-function addHooks(app: FastifyInstance, service: Service): void {
+/** `nothingHere` answers before a body is read. */
+function addHooks(app: FastifyInstance, service: Service, nothingHere: Answer): void {
   const isOurs = hostCheck(service.config);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     if (!isOurs(request.headers.host)) throw misdirected();
     applyCors(request, reply, service.config.allowedOrigins);
     if (isPreflight(request)) return reply.code(204).send();
-    if (request.method === "OPTIONS") {
-      return; // says which methods a path has, to anybody
-    }
-    const unknownPath = request.is404 && !request.url.startsWith("/v1");
+    if (request.method === "OPTIONS") return nothingHere(request, reply); // says which methods a path has, to anybody
+    if (request.is404 && !request.url.startsWith("/v1")) return nothingHere(request, reply);
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
-    if (access === "public" || unknownPath) return;
+    if (access === "public") return;
     const principal = await service.auth.authenticate(credentialsOf(request));
     authorize(principal, access);
     request.principal = principal;
@@ -133,8 +132,10 @@ function addHooks(app: FastifyInstance, service: Service): void {
       reply.header("connection", "close");
       throw shuttingDown();
     }
+    if (request.is404) return nothingHere(request, reply);
   });
-  app.addHook("onSend", async (_request, reply, payload) => {
+  app.addHook("onSend", async (request, reply, payload) => {
+    if (request.principal === null) limitUnread(request.raw);
     cutStalledReader(reply.raw, service.config.streamStallTimeout);
     return payload;
   });

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { bestEncoding, readWebFiles } from "./web-files.ts";
+import { bestEncoding } from "./http/page-file.ts";
+import { readWebFiles } from "./web-files.ts";
 
 it("reads files with their compressed forms, and leaves others out", () => {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-web-"));

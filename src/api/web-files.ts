@@ -1,8 +1,8 @@
 // The files of the web page as `npm run build` left them in dist/web, read once and kept in memory: six files and their
 // compressed forms, about 100 kB.
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { ENCODINGS, type Encoding, etagOf, type PageFile } from "./http/page-file.ts";
 
 export const WEB_FOLDER: URL = new URL("../../dist/web/", import.meta.url);
 
@@ -14,17 +14,9 @@ const TYPES: Record<string, string> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** In the order of preference, with the ending of the compressed file. */
-const ENCODINGS = { br: ".br", gzip: ".gz" } as const;
-export type Encoding = keyof typeof ENCODINGS;
-
-export interface WebFile {
+export interface WebFile extends PageFile {
   /** From the folder, with slashes: "assets/index-1a2b.js". */
   name: string;
-  type: string;
-  body: Buffer;
-  compressed: Partial<Record<Encoding, Buffer>>;
-  etag: string;
   /** Its name has a hash of its content. */
   isHashed: boolean;
 }
@@ -41,21 +33,7 @@ export function readWebFiles(folder: string): WebFile[] | null {
       for (const [encoding, ending] of Object.entries(ENCODINGS)) {
         if (names.includes(name + ending)) compressed[encoding as Encoding] = readFileSync(join(folder, name + ending));
       }
-      const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-      return { name, type: TYPES[extname(name)]!, body, compressed, etag, isHashed: name.startsWith("assets/") };
+      const isHashed = name.startsWith("assets/");
+      return { name, type: TYPES[extname(name)]!, body, compressed, etag: etagOf(body), isHashed };
     });
-}
-
-/** The best encoding that the client takes and the file has; null: as it is. */
-export function bestEncoding(accepted: string | undefined, file: Pick<WebFile, "compressed">): Encoding | null {
-  const takes = new Set(
-    (accepted ?? "")
-      .toLowerCase()
-      .split(",")
-      .map((part) => part.trim().split(/\s*;\s*/))
-      .filter(([, quality]) => !/^q=0(\.0*)?$/.test(quality ?? ""))
-      .map(([name]) => name),
-  );
-  const names = Object.keys(ENCODINGS) as Encoding[];
-  return names.find((name) => takes.has(name) && file.compressed[name] !== undefined) ?? null;
 }

@@ -2,8 +2,9 @@
 // let nothing run that is not one of these files, and nothing be fetched from anywhere else.
 import { fileURLToPath } from "node:url";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { sendPageFile } from "./http/page-file.ts";
 import type { Service } from "./service.ts";
-import { bestEncoding, readWebFiles, WEB_FOLDER, type WebFile } from "./web-files.ts";
+import { readWebFiles, WEB_FOLDER, type WebFile } from "./web-files.ts";
 
 /** The addresses of pages. All of them get index.html; its program looks at the address. web/pages/pages.ts has the same. */
 export const PAGE_PATHS = [
@@ -57,15 +58,7 @@ export function registerWebFiles(app: FastifyInstance, { log }: Pick<Service, "l
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: WebFile): FastifyReply {
   reply.removeHeader("access-control-allow-origin").removeHeader("access-control-expose-headers");
-  reply.headers({
-    ...SECURITY_HEADERS,
-    "cache-control": file.isHashed ? "public, max-age=31536000, immutable" : "no-cache",
-    vary: "accept-encoding",
-    etag: file.etag,
-  });
-  const known = (request.headers["if-none-match"] ?? "").split(/\s*,\s*/).map((tag) => tag.replace(/^W\//, ""));
-  if (known.includes(file.etag)) return reply.code(304).send();
-  const encoding = bestEncoding(request.headers["accept-encoding"], file);
-  if (encoding !== null) reply.header("content-encoding", encoding);
-  return reply.type(file.type).send(encoding === null ? file.body : file.compressed[encoding]);
+  const kept = file.isHashed ? "public, max-age=31536000, immutable" : "no-cache";
+  reply.removeHeader("vary").headers({ ...SECURITY_HEADERS, "cache-control": kept });
+  return sendPageFile(request, reply, file);
 }

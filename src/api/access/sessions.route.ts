@@ -10,6 +10,8 @@ import type { Service } from "../service.ts";
 import { momentOf, PrincipalBody, presentPrincipal } from "./principal.ts";
 
 const RedeemBody = Type.Object({ code: Type.String() }, { title: "RedeemSessionCode" });
+/** Far more than a code needs: anybody may send one. */
+const MOST_CODE_BYTES = 4096;
 const Moment = Type.String({ format: "date-time" });
 
 const SessionBody = Type.Object(
@@ -67,6 +69,7 @@ export function registerSessions(app: FastifyInstance, { auth }: Service): void 
     "/v1/sessions",
     {
       config: { access: "public" },
+      bodyLimit: MOST_CODE_BYTES,
       schema: {
         summary: "Exchange a one-time code for the key of a session",
         tags: ["access"],

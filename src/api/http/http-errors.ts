@@ -45,14 +45,16 @@ export function errorHeaders(error: ServiceError): Record<string, string> {
   return headers;
 }
 
-/** 404 and 405, in the envelope and with the `detail` that FastAPI clients look for. */
-export function notFound(app: FastifyInstance): void {
+export type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
+/** Makes the answer 404 or 405, in the envelope and with the `detail` that FastAPI clients look for. */
+export function notFound(app: FastifyInstance): Answer {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook("onRoute", (route) => {
     const pattern = new RegExp(`^${route.url.replace(/[.]/g, "\\.").replace(/:\w+/g, "[^/]+").replace("*", ".*")}/?$`);
     for (const method of [route.method].flat()) routes.push({ method, pattern });
   });
-  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
+  const answer: Answer = (request, reply) => {
     const path = request.url.split("?")[0]!;
     const allowed = routes.filter((route) => route.pattern.test(path)).map((route) => route.method);
     if (allowed.length === 0) {
@@ -62,7 +64,9 @@ export function notFound(app: FastifyInstance): void {
     reply.header("allow", [...new Set(allowed)].join(", "));
     const error = new ServiceError("method_not_allowed", `${request.method} is not offered at this path.`);
     return sendWithDetail(reply, error, "Method Not Allowed");
-  });
+  };
+  app.setNotFoundHandler(answer);
+  return answer;
 }
 
 /** The unknown paths that clients ask for most, because of an SDK's or another server's defaults. */
