@@ -1,4 +1,5 @@
 // Uses the OpenAI SDK unmodified. Only the base URL and the key change.
+//   npm install --no-save openai
 //   OPENAI_API_KEY=<token> node examples/02-openai.mjs
 import OpenAI from "openai";
 

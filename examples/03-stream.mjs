@@ -1,4 +1,5 @@
 // Streams two alternatives at once and stops reading after a while.
+//   npm install --no-save openai
 //   OPENAI_API_KEY=<token> node examples/03-stream.mjs
 import OpenAI from "openai";
 

@@ -1,4 +1,5 @@
 // Forces the output to follow a JSON Schema, then to be one of a list of choices.
+//   npm install --no-save openai
 //   OPENAI_API_KEY=<token> node examples/04-structured.mjs
 import OpenAI from "openai";
 

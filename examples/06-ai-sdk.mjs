@@ -1,4 +1,5 @@
 // Uses the Vercel AI SDK through its OpenAI-compatible provider.
+//   npm install --no-save ai @ai-sdk/openai-compatible
 //   OPENAI_API_KEY=<token> node examples/06-ai-sdk.mjs
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { streamText } from "ai";

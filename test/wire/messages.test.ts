@@ -1,4 +1,4 @@
-// POST /v1/messages over HTTP: translation, events, errors, refusals. The unmodified SDK is in clients.test.ts.
+// POST /v1/messages over HTTP: translation, events, errors, refusals. The unmodified SDK is in test/clients.
 import { describe, expect, it, vi } from "vitest";
 import { MessageReply } from "../../src/api/messages/messages.schema.ts";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";

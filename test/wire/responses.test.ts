@@ -1,4 +1,4 @@
-// POST /v1/responses over HTTP: translation, events, refusals. What is kept: responses-stored.test.ts. The unmodified SDKs: clients.test.ts.
+// POST /v1/responses over HTTP: translation, events, refusals. What is kept: responses-stored.test.ts. The unmodified SDKs: test/clients.
 import { describe, expect, it, vi } from "vitest";
 import { ResponseObject } from "../../src/api/responses/responses.response-schema.ts";
 import { add, CALL, create, events, promptOf, refuse, server } from "./responses-requests.ts";
