@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
+import { mostOpenFiles } from "../system/open-files.ts";
 import { registerSessions } from "./access/sessions.route.ts";
 import { registerTokens } from "./access/tokens.route.ts";
 import { registerChat } from "./chat/chat.route.ts";
@@ -11,6 +12,7 @@ import { registerCompletions } from "./completions/completions.route.ts";
 import { registerGenerate } from "./generate/generate.route.ts";
 import { authorize, credentialsOf } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
+import { Connections } from "./http/connections.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
 import { hostCheck, misdirected } from "./http/host-check.ts";
 import { type Answer, answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
@@ -37,6 +39,12 @@ import { registerWeb } from "./web.route.ts";
 
 /** Time for a client to send its whole request; streams of output are not limited by it. */
 const REQUEST_TIMEOUT_MS = 300_000;
+
+/** How often late headers are looked for. */
+const CHECK_MS = 1000;
+
+/** Of the files that the system lets the process open: the rest is for the model, the data and other processes. */
+const SHARE_OF_FILES = 0.75;
 
 export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 
@@ -66,6 +74,10 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     logger: false,
     bodyLimit: service.config.maxBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    http: {
+      headersTimeout: Math.min(Math.ceil(service.config.headerTimeout * 1000), REQUEST_TIMEOUT_MS),
+      connectionsCheckingInterval: CHECK_MS,
+    },
     forceCloseConnections: "idle",
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1024 },
     genReqId: (request) => safeId(request.headers["x-request-id"]) ?? randomUUID(),
@@ -113,9 +125,17 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   return app;
 }
 
+function mostConnections({ config, log }: Service): number {
+  const possible = Math.floor(mostOpenFiles() * SHARE_OF_FILES);
+  if (possible >= config.maxConnections) return config.maxConnections;
+  log.warn("the system lets this process open few files, so it takes fewer connections", { connections: possible });
+  return possible;
+}
+
 /** `nothingHere` answers before a body is read. */
 function addHooks(app: FastifyInstance, service: Service, nothingHere: Answer): void {
   const isOurs = hostCheck(service.config);
+  const connections = new Connections(app.server, mostConnections(service));
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     if (!isOurs(request.headers.host)) throw misdirected();
@@ -125,6 +145,7 @@ function addHooks(app: FastifyInstance, service: Service, nothingHere: Answer): 
     if (request.is404 && !request.url.startsWith("/v1")) return nothingHere(request, reply);
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
     if (access === "public") return;
+    connections.begin(request.raw, reply.raw);
     const principal = await service.auth.authenticate(credentialsOf(request));
     authorize(principal, access);
     request.principal = principal;
@@ -133,6 +154,10 @@ function addHooks(app: FastifyInstance, service: Service, nothingHere: Answer): 
       throw shuttingDown();
     }
     if (request.is404) return nothingHere(request, reply);
+  });
+  app.addHook("preHandler", async (request, reply) => {
+    // without a token, a request is in flight once its body is here
+    if (request.principal === null) connections.begin(request.raw, reply.raw);
   });
   app.addHook("onSend", async (request, reply, payload) => {
     if (request.principal === null) limitUnread(request.raw);

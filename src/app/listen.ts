@@ -5,6 +5,9 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { claimSocketPath } from "./unix-socket.ts";
 
+/** Connections that may wait to be accepted while the main thread works. The system may allow fewer. */
+const BACKLOG = 4096;
+
 /** Listens for a moment, so that a taken address is reported before minutes of reading weights. */
 export async function tryAddress(config: Config): Promise<void> {
   if (config.uds !== null) return claimSocketPath(config.uds);
@@ -16,7 +19,7 @@ export async function tryAddress(config: Config): Promise<void> {
 
 export async function listen(app: FastifyInstance, config: Config): Promise<void> {
   if (config.uds !== null) await claimSocketPath(config.uds);
-  await explained(config, (address) => app.listen(address));
+  await explained(config, (address) => app.listen({ ...address, backlog: BACKLOG }));
 }
 
 type Address = { host: string; port: number } | { path: string };

@@ -239,6 +239,17 @@ export const OPTIONS = {
     { min: 1024 },
     { placeholder: "BYTES" },
   ),
+  maxConnections: integer(
+    "Limits",
+    8192,
+    "Most open connections; fewer where the system allows few open files. At the limit, a new one takes the place of the one that has been idle for longest. Those with requests in flight stay.",
+    { min: 16 },
+  ),
+  headerTimeout: seconds(
+    "Limits",
+    10,
+    "How long a client may take to send the header of a request, at most 300 s. 0 sets no other limit.",
+  ),
   streamBufferBytes: integer(
     "Limits",
     2 ** 20,

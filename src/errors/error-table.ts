@@ -185,7 +185,8 @@ export const ERRORS = {
   request_timeout: {
     status: 408,
     type: "RequestTimeoutError",
-    meaning: "The request took too long to arrive. Its headers must arrive within 60 s, all of it within 300 s.",
+    meaning:
+      "The request took too long to arrive. Its headers must arrive within 10 s (`--header-timeout`), all of it within 300 s.",
     fix: "Send headers and body without long pauses.",
   },
   model_exists: {

@@ -42,6 +42,8 @@ export interface VictimOptions {
   env?: NodeJS.ProcessEnv;
   /** The limit of its JavaScript heap in MiB. */
   heap?: number;
+  /** How many files and sockets it may have open. */
+  openFiles?: number;
   /** Its data folder, to start it again on what it wrote. */
   data?: string;
 }
@@ -53,7 +55,9 @@ export async function startVictim(options: VictimOptions = {}): Promise<Victim> 
     ...[BIN, "serve", options.model ?? MODEL, "--port", "0", "--data", data],
     ...["--api-key", KEY, "--api-key", OTHER_KEY, "--log-level", "warn", ...(options.args ?? [])],
   ];
-  const child = spawn(process.execPath, args, { env: { ...clean(), ...options.env } });
+  const limit = options.openFiles === undefined ? [] : ["prlimit", `--nofile=${options.openFiles}`];
+  const [command, ...rest] = [...limit, process.execPath, ...args];
+  const child = spawn(command!, rest, { env: { ...clean(), ...options.env } });
   const printed: string[] = [];
   child.stdout.on("data", (bytes) => printed.push(String(bytes)));
   child.stderr.on("data", (bytes) => printed.push(String(bytes)));
