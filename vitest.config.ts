@@ -14,6 +14,7 @@ const ENGINE_TESTS = [
   "limits",
   "messages",
   "models",
+  "openai-extensions",
   "operations",
   "responses",
   "responses-stored",

@@ -125,6 +125,11 @@ export const OPTIONS = {
     "Format in which the model writes tool calls, such as hermes, llama3_json or mistral. Default: detected from the chat template (`auto`).",
   ),
   enableAutoToolChoice: flag("Chat", false, "Parse tool calls, and allow tool_choice other than none."),
+  enableOpenaiExtensions: flag(
+    "Chat",
+    false,
+    "Accept what OpenAI's API has beyond this interface: custom tools, and in chats reasoning_effort none, minimal, xhigh and max, and tool_choice allowed_tools.",
+  ),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),
   enablePromptTokensDetails: flag("Chat", true, "Report cached prompt tokens in usage."),

@@ -24,7 +24,7 @@ import { type OnIgnored, schemaExpression } from "./json-schema/schema-expressio
 import { structuralTag } from "./structural-tag.ts";
 import { parseGrammarSource } from "./syntax/grammar-source.ts";
 import { parseRegex } from "./syntax/regex.ts";
-import { toolCallGrammar } from "./tool-call-grammar.ts";
+import { textWithCalls, toolCallGrammar } from "./tool-call-grammar.ts";
 
 /** `onIgnored` receives the schema keywords that no draft defines. They are annotations and have no effect. */
 export function compileConstraint({ shape, reasoning }: ConstrainedOutput, onIgnored: OnIgnored = () => {}): Program {
@@ -60,8 +60,9 @@ function shapeExpression(shape: OutputShape, builder: GrammarBuilder, onIgnored:
     case "structural_tag":
       return structuralTag(shape.tag, shape.json, builder, onIgnored);
     case "tool_calls":
-      return toolCallGrammar(shape.format, shape.tools, shape.parallel, builder, onIgnored);
+      return toolCallGrammar(shape, builder, onIgnored);
     case "calls_or":
+      if (shape.answer === null) return textWithCalls(shape.calls, builder, onIgnored);
       return choice(
         shapeExpression(shape.calls, builder, onIgnored),
         shapeExpression(shape.answer, builder, onIgnored),

@@ -32,8 +32,14 @@ export interface ToolCallsShape {
   parallel: boolean;
 }
 
-/** `calls_or`: tool calls, or an answer of another shape; the model chooses. */
-export type OutputShape = PlainShape | ToolCallsShape | { kind: "calls_or"; calls: ToolCallsShape; answer: PlainShape };
+/**
+ * `calls_or`: tool calls, or an answer of another shape; the model chooses. An `answer` of null is any text, in which calls
+ * may stand.
+ */
+export type OutputShape =
+  | PlainShape
+  | ToolCallsShape
+  | { kind: "calls_or"; calls: ToolCallsShape; answer: PlainShape | null };
 
 /** How the text spells tool calls (see text/tools). */
 export const TOOL_CALL_FORMATS = [
@@ -55,6 +61,13 @@ export interface ToolSignature {
   name: string;
   /** JSON Schema of the arguments; null if there are none. */
   parameters: JsonValue;
+  /** For a custom tool: its only argument is the text `input`, and this is what the text must match; null = anything. */
+  input?: TextGrammar | null;
+}
+
+export interface TextGrammar {
+  syntax: "lark" | "regex";
+  definition: string;
 }
 
 /** Reasoning that precedes the constrained part. */

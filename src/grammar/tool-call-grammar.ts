@@ -1,54 +1,111 @@
-// The text of forced tool calls, in each format that text/tools can read. Calls follow the tools' parameter schemas, so
-// every generated call parses and validates.
+// The text of tool calls, in each format that text/tools can read. Calls follow the tools' parameter schemas, and the grammars of
+// custom tools, so every generated call parses and validates.
 
-import type { ToolCallFormat, ToolSignature } from "./constraint.ts";
+import type { TextGrammar, ToolCallFormat, ToolCallsShape, ToolSignature } from "./constraint.ts";
 import { choice, type Expression, empty, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
+import { jsonEncodedGrammar } from "./json-encoded.ts";
 import { jsonLayout } from "./json-schema/json-layout.ts";
 import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
 import { compileObject, type ObjectStyle } from "./json-schema/objects/objects.ts";
 import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
 import type { OnIgnored } from "./json-schema/schema-expression.ts";
+import { parseLark } from "./syntax/lark.ts";
+import { parseRegex } from "./syntax/regex.ts";
 import { CALL_SPELLINGS } from "./tool-call-spelling.ts";
 
-export function toolCallGrammar(
-  format: ToolCallFormat,
-  tools: readonly ToolSignature[],
-  parallel: boolean,
+/** A reply that consists of calls. */
+export function toolCallGrammar(shape: ToolCallsShape, builder: GrammarBuilder, onIgnored: OnIgnored): Expression {
+  const { format, parallel } = shape;
+  const one = builder.rule(anyCall(shape, builder, onIgnored, ""));
+  if (format === "pythonic") return sequence(text("["), several(one, ", ", parallel), text("]"));
+  if (format === "glm45") return several(one, "\n", parallel);
+  const { first, separator, last } = CALL_SPELLINGS[format];
+  return sequence(text(first), several(one, separator, parallel), text(last));
+}
+
+/** Any text. Where the parser would find calls in it, there are calls of these tools. */
+export function textWithCalls(shape: ToolCallsShape, builder: GrammarBuilder, onIgnored: OnIgnored): Expression {
+  const { format, parallel } = shape;
+  const calls = (mark: string): Expression => builder.rule(anyCall(shape, builder, onIgnored, mark));
+  const inText = (triggers: readonly string[], branches: readonly Expression[]): Expression => {
+    return { kind: "dispatch", triggers, branches, loop: parallel, mayEnd: true };
+  };
+  if (format === "glm45") return inText([GLM_MARK], [calls(GLM_MARK)]);
+  if (format === "pythonic" || format === "llama3_json") {
+    const other = format === "pythonic" ? NO_LIST : NO_OBJECT;
+    return choice(toolCallGrammar(shape, builder, onIgnored), parseRegex(other, "full"));
+  }
+  const { marks, separator, last } = CALL_SPELLINGS[format];
+  const list = marks.some((mark) => mark.list !== null) ? several(calls(""), separator, parallel) : empty;
+  return inText(
+    marks.map(({ mark }) => mark),
+    marks.map((mark) => (mark.list === null ? calls(mark.mark) : sequence(text(mark.list), list, text(last)))),
+  );
+}
+
+const GLM_MARK = "<tool_call>";
+/** Replies that do not begin like calls. */
+const NO_LIST = "\\s*(?:[^\\s\\[][\\s\\S]*)?";
+const NO_OBJECT = "\\s*(?:[^\\s{<][\\s\\S]*|<(?:[^|][\\s\\S]*)?)?";
+
+function several(one: Expression, between: string, parallel: boolean): Expression {
+  return sequence(one, repeat(sequence(text(between), one), 0, parallel ? null : 0));
+}
+
+/** A call of any of the tools. `mark`: the part of it that is there already. */
+function anyCall(
+  { format, tools }: ToolCallsShape,
   builder: GrammarBuilder,
   onIgnored: OnIgnored,
+  mark: string,
 ): Expression {
-  const call = choice(
+  return choice(
     ...tools.map((tool) =>
       named(tool, () => {
         const compiler = argumentCompiler(format, tool.parameters, builder);
-        const call = oneCall(format, tool, compiler);
+        const call = oneCall(format, tool, compiler, mark);
         if (compiler.ignored.size > 0) onIgnored(compiler.ignored);
         return call;
       }),
     ),
   );
-  const one = builder.rule(call);
-  const several = (between: string): Expression =>
-    sequence(one, repeat(sequence(text(between), one), 0, parallel ? null : 0));
-  if (format === "pythonic") return sequence(text("["), several(", "), text("]"));
-  if (format === "glm45") return several("\n");
-  const { first, separator, last } = CALL_SPELLINGS[format];
-  return sequence(text(first), several(separator), text(last));
 }
 
-function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCompiler): Expression {
+function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCompiler, mark: string): Expression {
   const { name } = tool;
-  const schema = argumentSchema(tool.parameters);
   if (name === "") throw new GrammarError("a function to call needs a name");
   if (!namesOf(format).test(name)) throw new GrammarError(`the name cannot be written as a ${format} call`);
-  if (format === "pythonic") return sequence(text(name), eachArgument(format, schema, compiler, callStyle));
-  if (format === "glm45") {
-    const members = eachArgument(format, schema, compiler, tagStyle);
-    return sequence(text(`<tool_call>${name}\n`), members, text("</tool_call>"));
-  }
+  const style = format === "pythonic" ? callStyle : format === "glm45" ? tagStyle : null;
+  const args = tool.input ? inputArgument(tool.input, compiler, style) : anyArguments(format, tool, compiler, style);
+  if (format === "pythonic") return sequence(text(name), args);
+  if (format === "glm45") return sequence(text(`${GLM_MARK}${name}\n`.slice(mark.length)), args, text("</tool_call>"));
   const { before, after } = CALL_SPELLINGS[format];
-  return sequence(text(before(name)), compiler.compileRoot(schema), text(after));
+  return sequence(text(before(name).slice(mark.length)), args, text(after));
+}
+
+/** `style`: how arguments are written one by one; null = as one object. */
+function anyArguments(
+  format: ToolCallFormat,
+  { parameters }: ToolSignature,
+  compiler: SchemaCompiler,
+  style: ObjectStyle | null,
+): Expression {
+  const schema = argumentSchema(parameters);
+  return style === null ? compiler.compileRoot(schema) : eachArgument(format, schema, compiler, style);
+}
+
+/** The text of a custom tool, as a string of JSON. */
+function inputArgument(grammar: TextGrammar, { text: json }: SchemaCompiler, style: ObjectStyle | null): Expression {
+  const content = jsonEncodedGrammar(json.builder, (own) => parseTextGrammar(grammar, own));
+  const input = json.quoted(content);
+  return style === null
+    ? sequence(text('{"input": '), input, text("}"))
+    : style.wrap(style.member("input", input), false);
+}
+
+function parseTextGrammar({ syntax, definition }: TextGrammar, builder: GrammarBuilder): Expression {
+  return syntax === "regex" ? parseRegex(definition, "full") : parseLark(definition, builder);
 }
 
 /** The names that the parsers of text/tools can read. */

@@ -11,17 +11,26 @@ export interface CallSpelling {
   after: string;
   /** Names that the parser can read; null = all. */
   names: RegExp | null;
+  /** What the parser takes for the beginning of calls in a text; empty: only the whole reply can be calls. */
+  marks: readonly CallMark[];
+}
+
+export interface CallMark {
+  mark: string;
+  /** What follows the mark in front of a list of calls, which ends with `last`; null = the mark itself begins a call. */
+  list: string | null;
 }
 
 const PLAIN_NAME = /^[\w.-]+$/;
 
-const list = (first: string): CallSpelling => ({
+const list = (first: string, marks: readonly CallMark[]): CallSpelling => ({
   first,
   last: "]",
   separator: ", ",
   before: (name) => `{"name": ${JSON.stringify(name)}, "arguments": `,
   after: "}",
   names: null,
+  marks,
 });
 
 const deepseek = (before: (name: string) => string, after: string): CallSpelling => ({
@@ -31,6 +40,10 @@ const deepseek = (before: (name: string) => string, after: string): CallSpelling
   before: (name) => `<｜tool▁call▁begin｜>${before(name)}`,
   after: `${after}<｜tool▁call▁end｜>`,
   names: PLAIN_NAME,
+  marks: [
+    { mark: "<｜tool▁calls▁begin｜>", list: "" },
+    { mark: "<｜tool▁call▁begin｜>", list: null },
+  ],
 });
 
 export const CALL_SPELLINGS: Record<Exclude<ToolCallFormat, "pythonic" | "glm45">, CallSpelling> = {
@@ -41,6 +54,7 @@ export const CALL_SPELLINGS: Record<Exclude<ToolCallFormat, "pythonic" | "glm45"
     before: (name) => `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `,
     after: "}\n</tool_call>",
     names: null,
+    marks: [{ mark: "<tool_call>", list: null }],
   },
   llama3_json: {
     first: "",
@@ -49,10 +63,17 @@ export const CALL_SPELLINGS: Record<Exclude<ToolCallFormat, "pythonic" | "glm45"
     before: (name) => `{"name": ${JSON.stringify(name)}, "parameters": `,
     after: "}",
     names: null,
+    marks: [],
   },
-  mistral: list("[TOOL_CALLS]["),
-  granite: list("<|tool_call|>["),
-  phi4_mini_json: list("functools["),
+  mistral: list("[TOOL_CALLS][", [{ mark: "[TOOL_CALLS]", list: "[" }]),
+  granite: list("<|tool_call|>[", [
+    { mark: "<|tool_call|>", list: "[" },
+    { mark: "<tool_call>", list: "[" },
+  ]),
+  phi4_mini_json: list("functools[", [
+    { mark: "functools[", list: "" },
+    { mark: "<|tool_call|>", list: "[" },
+  ]),
   deepseek_v3: deepseek((name) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n`, "\n```"),
   deepseek_v31: deepseek((name) => `${name}<｜tool▁sep｜>`, ""),
   kimi_k2: {
@@ -63,5 +84,10 @@ export const CALL_SPELLINGS: Record<Exclude<ToolCallFormat, "pythonic" | "glm45"
     before: (name) => `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>`,
     after: "<|tool_call_end|>",
     names: PLAIN_NAME,
+    marks: [
+      { mark: "<|tool_calls_section_begin|>", list: "" },
+      { mark: "<|tool_call_section_begin|>", list: "" },
+      { mark: "<|tool_call_begin|>", list: null },
+    ],
   },
 };

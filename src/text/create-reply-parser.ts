@@ -4,6 +4,7 @@ import type { ToolCallFormat, ToolSignature } from "../grammar/constraint.ts";
 import { ReasoningParser } from "./reasoning/reasoning-parser.ts";
 import type { ReasoningState, ReasoningStyle } from "./reasoning/reasoning-style.ts";
 import { PlainReplyParser, type ReplyDelta, type ReplyParser } from "./reply-parser.ts";
+import { CustomCalls } from "./tools/custom-calls.ts";
 import { toolCallParser } from "./tools/tool-format.ts";
 
 export interface ReplyParserOptions {
@@ -13,13 +14,17 @@ export interface ReplyParserOptions {
   tools: ToolCallFormat | null;
   /** The tools of the request. In some formats their schemas tell how arguments are written. */
   signatures?: readonly ToolSignature[];
+  /** Calls are spelt as grammar/tool-call-grammar.ts writes them. */
+  exact?: boolean;
   /** The reply was forced to be tool calls. Any other text is a call that was cut short, not content. */
   forced?: boolean;
 }
 
 export function createReplyParser(options: ReplyParserOptions): ReplyParser {
-  const { reasoning, tools, signatures = [], forced = false } = options;
-  const calls = tools === null ? new PlainReplyParser() : toolCallParser(tools, { tools: signatures, forced });
+  const { reasoning, tools, signatures = [], forced = false, exact = forced } = options;
+  const parsed = tools === null ? new PlainReplyParser() : toolCallParser(tools, { tools: signatures, exact });
+  const custom = new Set(signatures.filter(({ input }) => input !== undefined).map(({ name }) => name));
+  const calls = custom.size === 0 ? parsed : new CustomCalls(parsed, custom);
   const answer = forced ? new CallsOnly(calls) : calls;
   return reasoning ? new ReasoningParser(reasoning.style, reasoning.state, answer) : answer;
 }

@@ -7,9 +7,11 @@ export type ReplyDelta =
   | { kind: "reasoning"; text: string }
   /**
    * `name` comes once and whole, with the first delta of a call, and so does the model's own `id` if it has one.
-   * `argumentsText` comes in fragments of JSON text.
+   * `argumentsText` comes in fragments of JSON text. Calls of custom tools have an `input` instead, a text in fragments.
    */
-  | { kind: "tool_call"; index: number; name?: string; id?: string; argumentsText?: string };
+  | { kind: "tool_call"; index: number; name?: string; id?: string; argumentsText?: string; input?: string };
+
+export type CallDelta = Extract<ReplyDelta, { kind: "tool_call" }>;
 
 export interface ReplyParser {
   push(text: string): ReplyDelta[];

@@ -251,6 +251,7 @@ describe("refusals", () => {
     [{ input: "x", max_output_tokens: 0 }, "body.max_output_tokens", /greater than or equal to 1/],
     [{ input: "x".repeat(5000) }, "input", /context length/],
     [{ input: "x", text: { format: { type: "json_schema", name: "n" } } }, "text.format.schema", /needs a schema/],
+    [{ input: "x", text: { format: { type: "json_schema", schema: {} } } }, "text.format.name", /needs a name/],
     [{ input: "x", text: { format: { type: "json_schema", name: "n", schema: { type: 5 } } } }, "text.format", /type/],
     [{ input: "x", metadata: { k: "v".repeat(513) } }, "body.metadata.k", /at most 512/],
     [{ input: "x", model: "nobody" }, "model", /does not exist/],

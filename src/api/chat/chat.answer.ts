@@ -14,9 +14,14 @@ export interface ChatDialect {
   streamed(prepared: PreparedChat, n: number): ChunkSource;
 }
 
-export function chatRules({ engine, toolFormat, toolCommand }: Service): ChatRules {
+export function chatRules({ config, engine, toolFormat, toolCommand }: Service): ChatRules {
   const { policy, maxModelLen } = engine.info;
-  return { toolCommand: toolFormat === null ? toolCommand : null, policy, contextLength: maxModelLen };
+  return {
+    toolCommand: toolFormat === null ? toolCommand : null,
+    policy,
+    extensions: config.enableOpenaiExtensions,
+    contextLength: maxModelLen,
+  };
 }
 
 /** `read`: reads the request and says in which dialect it is answered. It throws what is wrong with the request. */

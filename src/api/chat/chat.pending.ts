@@ -1,7 +1,7 @@
 // What one choice of a streamed chat has produced since its last chunk. Deltas merge, so a slow reader gets few large chunks
 // instead of many small ones.
 import type { Static } from "typebox";
-import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { CallDelta, ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
 import type { ToolCallDelta } from "./chat.response-schema.ts";
@@ -34,18 +34,23 @@ export class PendingChunk {
   }
 
   /** Joins the fragments of a call. Its id and type go with the name, which comes first. */
-  #addToolCall(part: Extract<ReplyDelta, { kind: "tool_call" }>): void {
+  #addToolCall(part: CallDelta): void {
     let call = this.toolCalls.find((known) => known.index === part.index);
     if (call === undefined) {
-      call = { index: part.index, function: {} };
+      call = { index: part.index };
       this.toolCalls.push(call);
     }
+    const isCustom = part.input !== undefined;
     if (part.name !== undefined) {
       call.id = part.id ?? toolCallId();
-      call.type = "function";
-      call.function.name = part.name;
+      call.type = isCustom ? "custom" : "function";
     }
-    call.function.arguments = (call.function.arguments ?? "") + (part.argumentsText ?? "");
+    const name = part.name === undefined ? {} : { name: part.name };
+    if (isCustom) call.custom = { ...call.custom, ...name, input: (call.custom?.input ?? "") + part.input };
+    else {
+      const text = (call.function?.arguments ?? "") + (part.argumentsText ?? "");
+      call.function = { ...call.function, ...name, arguments: text };
+    }
   }
 }
 
@@ -53,7 +58,7 @@ export class PendingChunk {
 export function sizeOf(delta: ChoiceDelta): number {
   let size = delta.tokenIds.length * 8;
   for (const part of delta.parts) {
-    size += part.kind === "tool_call" ? (part.argumentsText ?? "").length + 64 : part.text.length;
+    size += part.kind === "tool_call" ? (part.input ?? part.argumentsText ?? "").length + 64 : part.text.length;
   }
   for (const { top_logprobs: top } of delta.logprobs) size += 64 * (1 + top.length);
   return size;

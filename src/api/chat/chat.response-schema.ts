@@ -15,11 +15,18 @@ const TokenIds = nullable(Type.Array(Type.Integer()));
 
 const PolicyVersion = Type.Optional(Type.Integer({ description: "Step of the trained policy that answered." }));
 
-export const ToolCall = Type.Object({
-  id: Type.String(),
-  type: Type.Literal("function"),
-  function: Type.Object({ name: Type.String(), arguments: Type.String() }),
-});
+export const ToolCall = Type.Union([
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal("function"),
+    function: Type.Object({ name: Type.String(), arguments: Type.String() }),
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal("custom"),
+    custom: Type.Object({ name: Type.String(), input: Type.String() }),
+  }),
+]);
 
 const ReplyMessage = Type.Object(
   {
@@ -70,8 +77,9 @@ export const ChatReply = Type.Object(
 export const ToolCallDelta = Type.Object({
   index: Type.Integer(),
   id: Type.Optional(Type.String()),
-  type: Type.Optional(Type.Literal("function")),
-  function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
+  type: Type.Optional(Type.Enum(["function", "custom"])),
+  function: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) })),
+  custom: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), input: Type.Optional(Type.String()) })),
 });
 
 export const ChatChunk = Type.Object(

@@ -2,7 +2,7 @@
 // present; what was not asked for is null.
 import type { Static } from "typebox";
 import type { Finish, PrefillOutput } from "../../engine/contract.ts";
-import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { CallDelta, ReplyDelta } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
@@ -164,12 +164,14 @@ function addPart(choice: Collected, part: ReplyDelta): void {
     choice[part.kind] += part.text;
     return;
   }
-  choice.toolCalls[part.index] ??= {
-    id: part.id ?? toolCallId(),
-    type: "function",
-    function: { name: "", arguments: "" },
-  };
+  choice.toolCalls[part.index] ??= newCall(part);
   const call = choice.toolCalls[part.index]!;
-  call.function.name = part.name ?? call.function.name;
-  call.function.arguments += part.argumentsText ?? "";
+  if (call.type === "custom") call.custom.input += part.input ?? "";
+  else call.function.arguments += part.argumentsText ?? "";
+}
+
+function newCall({ id = toolCallId(), name = "", input }: CallDelta): Static<typeof ToolCall> {
+  return input === undefined
+    ? { id, type: "function", function: { name, arguments: "" } }
+    : { id, type: "custom", custom: { name, input: "" } };
 }

@@ -1,6 +1,7 @@
 // Wire schemas of the chat completion request and of a batch of them. Response schemas are in chat.response-schema.ts.
 import { type Static, Type } from "typebox";
 import { Message } from "../request/message.schema.ts";
+import { ExtendedMessage, ExtendedToolChoice, extendedFields } from "../request/openai-extensions.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { AnyObject, orNull } from "../request/schema-parts.ts";
 import { templateFields } from "../request/template-fields.ts";
@@ -44,5 +45,19 @@ export const BatchRequest = Type.Object(
   },
   { title: "ChatCompletionBatchRequest" },
 );
+
+const extended = { ...extendedFields, tool_choice: ExtendedToolChoice };
+
+/** The same with OpenAI's extensions. */
+export const ExtendedChatRequest = Type.Object({
+  ...ChatRequest.properties,
+  ...extended,
+  messages: Type.Array(ExtendedMessage),
+});
+
+export const ExtendedBatchRequest = Type.Object({
+  ...BatchRequest.properties,
+  reasoning_effort: extended.reasoning_effort,
+});
 
 export type ChatBody = Static<typeof ChatRequest>;

@@ -3,16 +3,21 @@
 // request/field-rules.ts.
 import { ServiceError } from "../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
+import { type CustomTools, NO_CUSTOM_TOOLS } from "../request/custom-tools.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
+import { plainRequest } from "../request/openai-extensions.ts";
 import { readBody } from "../request/read-body.ts";
+import { effortFields } from "../request/reasoning-effort.ts";
 import { readRepetitionDetection } from "../request/sampling-params.ts";
 import { checkContinuation } from "../request/template-fields.ts";
-import { BatchRequest, type ChatBody, ChatRequest } from "./chat.schema.ts";
+import { BatchRequest, type ChatBody, ChatRequest, ExtendedBatchRequest, ExtendedChatRequest } from "./chat.schema.ts";
 
 export interface ChatRules {
   /** How to start a server that parses tool calls; null = this one does, so tool_choice may be other than none. */
   toolCommand: string | null;
   policy: "priority" | "fcfs";
+  /** Requests may use what OpenAI's API has beyond the interface. */
+  extensions: boolean;
   /** In tokens. */
   contextLength: number;
 }
@@ -21,29 +26,46 @@ export interface ValidatedChat {
   body: ChatBody;
   /** What response_format or structured_outputs asks for. */
   shape: WantedShape | null;
+  /** Those of the tools that get a text. */
+  custom: CustomTools;
   /** Unknown fields that were ignored. */
   ignored: string[];
 }
 
 export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
-  checkSpelling(source);
+  checkSpelling(source, rules);
   checkMessageCount(source.messages, source, rules);
-  const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
-  return { body, shape: checkRules(body, source, rules), ignored };
+  const { body, custom, ignored } = readChat(raw ?? null, rules);
+  return { body, custom, shape: checkRules(body, source, rules), ignored };
+}
+
+function readChat(raw: unknown, { extensions }: ChatRules): Pick<ValidatedChat, "body" | "custom" | "ignored"> {
+  if (extensions) {
+    const { value, ignored } = readBody(ExtendedChatRequest, raw);
+    const { plain, custom } = plainRequest(value);
+    return { body: plain, custom, ignored };
+  }
+  const { value, ignored } = readBody(ChatRequest, raw);
+  return { body: value, custom: NO_CUSTOM_TOOLS, ignored };
 }
 
 /** A chat that another dialect was translated into. */
-export function translatedChat(body: ChatBody, rules: ChatRules, ignored: string[]): ValidatedChat {
+export function translatedChat(
+  body: ChatBody,
+  rules: ChatRules,
+  { custom = NO_CUSTOM_TOOLS, ignored }: { custom?: CustomTools; ignored: string[] },
+): ValidatedChat {
   const source = { ...body };
   checkMessageCount(body.messages, source, rules);
-  return { body, shape: checkRules(body, source, rules), ignored };
+  return { body, custom, shape: checkRules(body, source, rules), ignored };
 }
 
 /** Reads conversations with the same settings, as one chat for each. */
 export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
-  const { value, ignored } = readBody(BatchRequest, raw ?? null);
-  const { messages: conversations, ...settings } = value;
+  const { value, ignored } = readBody(rules.extensions ? ExtendedBatchRequest : BatchRequest, raw ?? null);
+  const { messages: conversations, reasoning_effort: effort, chat_template_kwargs: kwargs, ...given } = value;
+  const settings = { ...given, ...effortFields(effort, kwargs) };
   if (conversations.length === 0) {
     throw refuse("invalid_value", "messages must have at least one conversation.", "messages");
   }
@@ -53,17 +75,17 @@ export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
   }
   if ((settings.tools ?? []).length > 0) throw refuse("invalid_value", "A batch cannot use tools.", "tools");
   const source = raw as Record<string, unknown>;
-  checkSpelling(source);
+  checkSpelling(source, rules);
   return conversations.map((messages) => {
     checkMessageCount(messages, source, rules);
     const body = { ...settings, messages };
-    return { body, shape: checkRules(body, source, rules), ignored };
+    return { body, custom: NO_CUSTOM_TOOLS, shape: checkRules(body, source, rules), ignored };
   });
 }
 
-function checkSpelling(source: Record<string, unknown>): void {
+function checkSpelling(source: Record<string, unknown>, { extensions }: ChatRules): void {
   checkLogprobSpelling(source);
-  checkToolChoiceSpelling(source);
+  if (!extensions) checkToolChoiceSpelling(source);
 }
 
 /** Checks the rules between fields. Returns what response_format or structured_outputs asks for. */

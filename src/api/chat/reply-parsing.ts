@@ -18,6 +18,7 @@ import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { toolMarkers } from "../../text/tools/tool-format.ts";
 import type { WantedShape } from "../request/constraint.wire.ts";
+import type { CustomTools } from "../request/custom-tools.ts";
 import type { RunSpec } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
@@ -33,10 +34,10 @@ export interface ReplyParsing {
   signatures: ToolSignature[];
   namedTool: boolean;
   /** A shape the output is forced into, before reasoning is taken into account. */
-  shape: { shape: OutputShape; param: WantedShape["param"] | "tool_choice" } | null;
+  shape: { shape: OutputShape; param: WantedShape["param"] | "tool_choice" | "tools" } | null;
 }
 
-export function replyParsing(service: Service, { body, shape: asked }: ValidatedChat): ReplyParsing {
+export function replyParsing(service: Service, { body, shape: asked, custom }: ValidatedChat): ReplyParsing {
   const choice = toolChoice(service, body);
   const kwargs = { ...service.text.defaultKwargs, ...body.chat_template_kwargs };
   const namedTool = typeof choice === "object";
@@ -46,11 +47,13 @@ export function replyParsing(service: Service, { body, shape: asked }: Validated
     });
   }
   const tools = choice === "none" ? null : service.toolFormat;
-  const signatures = tools === null ? [] : signaturesOf(body);
+  const signatures = tools === null ? [] : signaturesOf(body, custom);
   const parallel = body.parallel_tool_calls ?? true;
   const forced =
     tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, signatures, parallel, choice) : null;
-  const free = tools === null || asked === null ? asked : callsOr(tools, signatures, parallel, asked);
+  const hasGrammar = signatures.some(({ input }) => (input ?? null) !== null);
+  const holdsCalls = tools !== null && (asked !== null || hasGrammar);
+  const free = holdsCalls ? callsOr(tools, signatures, parallel, asked) : asked;
   return {
     reasoning: service.reasoning,
     thinkingDisabled: kwargs.enable_thinking === false,
@@ -68,10 +71,11 @@ function toolChoice(service: Service, body: ChatBody): NonNullable<ChatBody["too
   return body.tool_choice === undefined && hasTools && service.toolFormat !== null ? "auto" : "none";
 }
 
-function signaturesOf({ tools }: ChatBody): ToolSignature[] {
+function signaturesOf({ tools }: ChatBody, custom: CustomTools): ToolSignature[] {
   return (tools ?? []).map(({ function: { name, parameters } }) => ({
     name,
     parameters: plainNumbers(parameters ?? null) as JsonValue,
+    ...(custom.has(name) ? { input: custom.get(name)! } : {}),
   }));
 }
 
@@ -92,23 +96,30 @@ function toolShape(
 const ANY_OBJECT: JsonValue = { type: "object" };
 
 /**
- * Under "auto", calls beside an answer of the wanted shape. The model only sees the schemas of the tools, as without the
- * shape. Formats whose calls are not JSON cannot have any arguments, so there the answer stays alone.
+ * Under "auto", calls beside an answer of the wanted shape, or beside any text where the grammars of custom tools must hold. Of other
+ * tools the model only sees the schemas, as it does without. Formats whose calls are not JSON cannot have any arguments: there the
+ * schemas hold too, and an answer of a shape stays alone.
  */
 function callsOr(
   format: ToolCallFormat,
   signatures: readonly ToolSignature[],
   parallel: boolean,
-  asked: WantedShape,
+  asked: WantedShape | null,
 ): ReplyParsing["shape"] {
-  if (format === "pythonic" || format === "glm45") return asked;
-  const { names } = CALL_SPELLINGS[format];
+  const isJson = format !== "pythonic" && format !== "glm45";
+  if (asked !== null && !isJson) return asked;
+  const names = isJson ? CALL_SPELLINGS[format].names : null;
   const tools = signatures
     .filter(({ name }) => name !== "" && (names?.test(name) ?? true))
-    .map(({ name, parameters }) => ({ name, parameters: parameters === null ? null : ANY_OBJECT }));
+    .map((tool) => (isJson && tool.input === undefined ? { ...tool, parameters: anyArguments(tool) } : tool));
   if (tools.length === 0) return asked;
   const calls = { kind: "tool_calls", format, tools, parallel } as const;
-  return { shape: { kind: "calls_or", calls, answer: asked.shape }, param: asked.param };
+  const shape = { kind: "calls_or", calls, answer: asked?.shape ?? null } as const;
+  return { shape, param: asked?.param ?? "tools" };
+}
+
+function anyArguments({ parameters }: ToolSignature): JsonValue {
+  return parameters === null ? null : ANY_OBJECT;
 }
 
 export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued: boolean): ReasoningState {
@@ -127,7 +138,14 @@ export function parsersFor(
   state: ReasoningState,
 ): Pick<RunSpec, "parser" | "thoughtMeter"> {
   const forced = shape?.param === "tool_choice";
-  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools, signatures, forced };
+  const exact = forced || shape?.param === "tools";
+  const options = {
+    reasoning: reasoning === null ? null : { style: reasoning, state },
+    tools,
+    signatures,
+    exact,
+    forced,
+  };
   return { parser: () => createReplyParser(options), thoughtMeter: () => createThoughtMeter(options) };
 }
 

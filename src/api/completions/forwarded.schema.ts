@@ -9,7 +9,13 @@ import { orNull } from "../request/schema-parts.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 
 const Ids = Type.Array(Type.Integer(), { minItems: 1 });
-const Tool = Type.Object({ name: Type.String(), parameters: Type.Optional(Type.Unknown()) });
+const Tool = Type.Object({
+  name: Type.String(),
+  parameters: Type.Optional(Type.Unknown()),
+  input: orNull(Type.Object({ syntax: Type.Enum(["lark", "regex"]), definition: Type.String() }), {
+    description: "Custom tools: what their input must match.",
+  }),
+});
 
 export const Forwarded = Type.Object(
   {
@@ -18,6 +24,7 @@ export const Forwarded = Type.Object(
         format: Type.Enum([...TOOL_CALL_FORMATS]),
         tools: Type.Array(Tool, { minItems: 1 }),
         parallel: Type.Boolean(),
+        in_text: Type.Optional(Type.Boolean({ description: "Other text may stand around the calls." })),
       }),
       {
         description: "The output must consist of calls of these tools, or follow the other constraint if there is one.",
@@ -41,9 +48,14 @@ export function completionConstraint(body: ShapeFields & { forwarded?: Forwarded
   const wanted = readOutputShape(body);
   const { tool_calls: calls, reasoning } = body.forwarded ?? {};
   if (!calls) return wanted === null ? null : { ...wanted, reasoning: reasoning ?? null };
-  const tools = calls.tools.map(({ name, parameters }) => ({ name, parameters: (parameters ?? null) as JsonValue }));
+  const tools = calls.tools.map(({ parameters, ...tool }) => ({
+    ...tool,
+    parameters: (parameters ?? null) as JsonValue,
+  }));
   const forced = { kind: "tool_calls", format: calls.format, tools, parallel: calls.parallel } as const;
-  const shape = wanted === null ? forced : ({ kind: "calls_or", calls: forced, answer: wanted.shape } as const);
+  const answer = wanted?.shape ?? null;
+  const shape =
+    answer === null && calls.in_text !== true ? forced : ({ kind: "calls_or", calls: forced, answer } as const);
   return { shape, param: "forwarded", reasoning: reasoning ?? null };
 }
 

@@ -66,7 +66,7 @@ function answerMessage(service: Service, request: FastifyRequest, reply: Fastify
   return inTermsOf(FIELD_NAMES, () =>
     answerInDialect(service, request, reply, async () => {
       const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
-      const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), ignored);
+      const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
       return { chat, dialect: messagesDialect() };
     }),
   );

@@ -3,6 +3,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { WireMessage, WireTool } from "../request/message.schema.ts";
+import { effortFields } from "../request/reasoning-effort.ts";
 import { chatMessages } from "./blocks.ts";
 import type { MessagesBody, PromptBody } from "./messages.schema.ts";
 
@@ -95,15 +96,13 @@ function continuation(
   return { continue_final_message: true, add_generation_prompt: false };
 }
 
-const EFFORTS = { low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" } as const;
-
 type ThinkingFields = Pick<ChatBody, "thinking_token_budget" | "reasoning_effort" | "chat_template_kwargs">;
 
 function thinking({ thinking, output_config: output }: PromptBody, parsesReasoning: boolean): ThinkingFields {
   const effort = output?.effort ?? null;
   const budget = thinking?.type === "enabled" ? (thinking.budget_tokens ?? null) : null;
   return {
-    ...(effort === null ? {} : { reasoning_effort: EFFORTS[effort] }),
+    ...(effort === null ? {} : effortFields(effort, undefined)),
     // A model that does not think stays within every budget.
     ...(budget === null || !parsesReasoning ? {} : { thinking_token_budget: budget }),
     ...(thinking?.type === "disabled" ? { chat_template_kwargs: { enable_thinking: false } } : {}),

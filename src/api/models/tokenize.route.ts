@@ -6,6 +6,7 @@ import { givingWay, inTurns } from "../../pacing/give-way.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
 import { principalOf } from "../http/auth.ts";
 import { Message } from "../request/message.schema.ts";
+import { ExtendedMessage, extendedFields, plainRequest } from "../request/openai-extensions.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { readBody } from "../request/read-body.ts";
 import { ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
@@ -24,6 +25,12 @@ const TokenizeRequest = Type.Object(
   },
   { title: "TokenizeRequest" },
 );
+
+const ExtendedTokenizeRequest = Type.Object({
+  ...TokenizeRequest.properties,
+  ...extendedFields,
+  messages: Type.Optional(Type.Array(ExtendedMessage)),
+});
 
 const TokenizeReply = Type.Object(
   {
@@ -56,7 +63,7 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
       },
     },
     async (request, reply) => {
-      const { value: body } = readBody(TokenizeRequest, request.body ?? null);
+      const body = readTokenize(request.body ?? null, service.config);
       const model = await service.models.resolve(body.model, principalOf(request));
       model.release();
       await service.turns.next();
@@ -91,6 +98,13 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
       return { prompt: await inTurns(service.text.tokenizer.decodeSteps(body.tokens)) };
     },
   );
+}
+
+function readTokenize(body: unknown, { enableOpenaiExtensions }: Service["config"]): Static<typeof TokenizeRequest> {
+  if (!enableOpenaiExtensions) return readBody(TokenizeRequest, body).value;
+  const { messages, ...rest } = readBody(ExtendedTokenizeRequest, body).value;
+  const { plain } = plainRequest({ ...rest, messages: messages ?? [] });
+  return messages === undefined ? { ...plain, messages } : plain;
 }
 
 const ITEMS_PER_STEP = 4096;

@@ -1,6 +1,6 @@
 // Wire schemas for messages and tools. The role selects the variant of a message; the last variant covers all other
 // roles. Content is a string or a list of parts; for assistant and function it may be null.
-import { type Static, Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import { AnyObject, orNull } from "./schema-parts.ts";
 
 const ContentPart = Type.Union(
@@ -31,7 +31,7 @@ export const Tool = Type.Object(
   { title: "Tool" },
 );
 
-const InputToolCall = Type.Object(
+export const FunctionCall = Type.Object(
   {
     id: orNull(Type.String()),
     type: Type.Optional(Type.Literal("function")),
@@ -48,42 +48,43 @@ const InputToolCall = Type.Object(
 const plain = <R extends string>(role: R) =>
   Type.Object({ role: Type.Literal(role), content: Type.Optional(Content), name: Name });
 
-export const Message = Type.Unsafe<WireMessage>({
-  ...Type.Union(
-    [
-      Type.Object({
-        role: Type.Literal("developer"),
-        content: Type.Optional(Content),
-        name: Name,
-        tools: orNull(Type.Array(Tool)),
-      }),
-      plain("system"),
-      plain("user"),
-      Type.Object({
-        role: Type.Literal("assistant"),
-        content: Type.Optional(NullableContent),
-        name: Name,
-        tool_calls: orNull(Type.Array(InputToolCall)),
-        reasoning: orNull(Type.String()),
-        reasoning_content: orNull(Type.String(), { description: "Older name of reasoning." }),
-      }),
-      Type.Object({
-        role: Type.Literal("tool"),
-        content: Type.Optional(Content),
-        name: Name,
-        tool_call_id: orNull(Type.String()),
-      }),
-      Type.Object({ role: Type.Literal("function"), content: Type.Optional(NullableContent), name: Name }),
-      Type.Object({ role: Type.String(), content: Type.Optional(Content), name: Name }),
-    ],
-    { title: "Message" },
-  ),
-  discriminator: { propertyName: "role" },
-});
+/** `toolCall`: schema of the calls of an assistant. */
+export function messageOf<M extends { role: string }>(toolCall: TSchema) {
+  const variants = [
+    Type.Object({
+      role: Type.Literal("developer"),
+      content: Type.Optional(Content),
+      name: Name,
+      tools: orNull(Type.Array(Tool)),
+    }),
+    plain("system"),
+    plain("user"),
+    Type.Object({
+      role: Type.Literal("assistant"),
+      content: Type.Optional(NullableContent),
+      name: Name,
+      tool_calls: orNull(Type.Array(toolCall)),
+      reasoning: orNull(Type.String()),
+      reasoning_content: orNull(Type.String(), { description: "Older name of reasoning." }),
+    }),
+    Type.Object({
+      role: Type.Literal("tool"),
+      content: Type.Optional(Content),
+      name: Name,
+      tool_call_id: orNull(Type.String()),
+    }),
+    Type.Object({ role: Type.Literal("function"), content: Type.Optional(NullableContent), name: Name }),
+    Type.Object({ role: Type.String(), content: Type.Optional(Content), name: Name }),
+  ];
+  const union = Type.Union(variants, { title: "Message" });
+  return Type.Unsafe<M>({ ...union, discriminator: { propertyName: "role" } });
+}
+
+export const Message = messageOf<WireMessage>(FunctionCall);
 
 export type WireContentPart = Static<typeof ContentPart>;
 export type WireTool = Static<typeof Tool>;
-export type WireToolCall = Static<typeof InputToolCall>;
+export type WireToolCall = Static<typeof FunctionCall>;
 
 /** The fields of all variants. The role decides which are present. */
 export interface WireMessage {

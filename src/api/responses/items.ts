@@ -2,6 +2,7 @@
 // function call for each tool. Templates expect them as one message.
 import { ServiceError } from "../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { customCall } from "../request/custom-tools.ts";
 import type { WireMessage } from "../request/message.schema.ts";
 
 export type Item = JsonObject;
@@ -17,6 +18,7 @@ const TEXT_PARTS = new Map([
 ]);
 
 const MEDIA = /^input_(image|file|audio)$/;
+const CUSTOM_REFUSED = "custom tools need a server that is started with --enable-openai-extensions.";
 const ROLES = new Set(["user", "assistant", "system", "developer"]);
 
 /** `path` locates an item in errors, for example `input.3`. */
@@ -29,6 +31,12 @@ export class Conversation {
   readonly messages: WireMessage[] = [];
   /** The assistant's turn that the next item may belong to. */
   #turn: WireMessage | null = null;
+  readonly #extensions: boolean;
+
+  /** `extensions`: calls of custom tools may be among the items. */
+  constructor(extensions: boolean) {
+    this.#extensions = extensions;
+  }
 
   add(item: Item, path: string): void {
     const type = item.type ?? "message";
@@ -40,6 +48,14 @@ export class Conversation {
         this.#call(item, path);
         break;
       case "function_call_output":
+        this.#result(item, path);
+        break;
+      case "custom_tool_call":
+        if (!this.#extensions) throw refuseItem(path, CUSTOM_REFUSED);
+        this.#call(item, path);
+        break;
+      case "custom_tool_call_output":
+        if (!this.#extensions) throw refuseItem(path, CUSTOM_REFUSED);
         this.#result(item, path);
         break;
       case "reasoning":
@@ -68,10 +84,14 @@ export class Conversation {
   #call(item: Item, path: string): void {
     const turn = this.#turn ?? this.#newTurn();
     const id = textOf(item.call_id, `${path}.call_id`);
-    const args = readableArguments(textOf(item.arguments, `${path}.arguments`));
-    const call = { name: textOf(item.name, `${path}.name`), arguments: args };
+    const name = textOf(item.name, `${path}.name`);
     turn.tool_calls ??= [];
-    turn.tool_calls.push({ id, type: "function", function: call });
+    if (item.type === "custom_tool_call") {
+      turn.tool_calls.push(customCall(id, name, textOf(item.input, `${path}.input`)));
+      return;
+    }
+    const args = readableArguments(textOf(item.arguments, `${path}.arguments`));
+    turn.tool_calls.push({ id, type: "function", function: { name, arguments: args } });
   }
 
   #result(item: Item, path: string): void {

@@ -1,6 +1,6 @@
 // The output of a response: parsed parts of a reply in, items out, and the events that announce them. A whole response and a
 // streamed one are built here, so they have the same items.
-import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { CallDelta, ReplyDelta } from "../../text/reply-parser.ts";
 import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
 
 type Status = "in_progress" | "completed" | "incomplete";
@@ -16,6 +16,7 @@ export type OutputItem = { id: string; status: Status } & (
   | { type: "reasoning"; summary: []; content: TextPart[]; encrypted_content: null }
   | { type: "message"; role: "assistant"; content: TextPart[] }
   | { type: "function_call"; call_id: string; name: string; arguments: string }
+  | { type: "custom_tool_call"; call_id: string; name: string; input: string }
 );
 
 /** Takes an event: its type and its other fields. */
@@ -29,7 +30,7 @@ export interface OutputOptions {
   parallelToolCalls: boolean;
 }
 
-const PREFIXES = { reasoning: "rs", message: "msg", function_call: "fc" } as const;
+const PREFIXES = { reasoning: "rs", message: "msg", function_call: "fc", custom_tool_call: "ctc" } as const;
 
 /** A token whose text is not in an item yet, or the rest of its text. `logprob`: null when it has been shown. */
 interface HeldToken {
@@ -69,11 +70,13 @@ export class OutputItems {
     }
     this.#held = [];
     if (part.index > 0 && !this.#options.parallelToolCalls) return;
-    if (part.name !== undefined) this.#openCall(part.index, part.name, part.id);
+    if (part.name !== undefined) this.#openCall(part.index, { ...part, name: part.name });
     const item = this.#open;
-    if (item?.type !== "function_call" || this.#call !== part.index) return;
-    item.arguments += part.argumentsText ?? "";
-    this.#unsent += part.argumentsText ?? "";
+    if (this.#call !== part.index) return;
+    if (item?.type === "function_call") item.arguments += part.argumentsText ?? "";
+    else if (item?.type === "custom_tool_call") item.input += part.input ?? "";
+    else return;
+    this.#unsent += part.input ?? part.argumentsText ?? "";
   }
 
   /** Tokens that are not reasoning, before the parts that they lead to. Those that spell the message get their place there. */
@@ -91,6 +94,7 @@ export class OutputItems {
     this.#unsent = "";
     this.#unsentLogprobs = [];
     if (item.type === "function_call") this.#event("response.function_call_arguments.delta", { delta });
+    else if (item.type === "custom_tool_call") this.#event("response.custom_tool_call_input.delta", { delta });
     else if (item.type === "reasoning") this.#event("response.reasoning_text.delta", { content_index: 0, delta });
     else this.#event("response.output_text.delta", { content_index: 0, delta, logprobs });
   }
@@ -158,12 +162,16 @@ export class OutputItems {
   }
 
   /** `own`: the id that the model gave the call. */
-  #openCall(index: number, name: string, own: string | undefined): void {
+  #openCall(index: number, { id: own, name, input }: CallDelta & { name: string }): void {
     this.#close("completed");
     this.#call = index;
-    const id = this.#id("function_call");
-    const call_id = own ?? id.replace(/^fc/, "call");
-    this.#announce({ id, type: "function_call", status: "in_progress", call_id, name, arguments: "" });
+    const id = this.#id(input === undefined ? "function_call" : "custom_tool_call");
+    const call = { id, status: "in_progress", call_id: own ?? id.replace(/^[a-z]+/, "call"), name } as const;
+    this.#announce(
+      input === undefined
+        ? { ...call, type: "function_call", arguments: "" }
+        : { ...call, type: "custom_tool_call", input: "" },
+    );
   }
 
   #announce(item: OutputItem): void {
@@ -177,6 +185,8 @@ export class OutputItems {
     this.flush();
     if (item.type === "function_call") {
       this.#event("response.function_call_arguments.done", { name: item.name, arguments: item.arguments });
+    } else if (item.type === "custom_tool_call") {
+      this.#event("response.custom_tool_call_input.done", { input: item.input });
     } else {
       const part = item.content[0]!;
       const { text } = part;

@@ -43,7 +43,7 @@ async function readChat(
 ): Promise<{ chat: ValidatedChat; input: Item[] }> {
   const { input: given, previous_response_id: previous } = body;
   if (given === undefined) throw new ServiceError("invalid_value", "input is missing.", { param: "input" });
-  const conversation = new Conversation();
+  const conversation = new Conversation(service.config.enableOpenaiExtensions);
   for (const item of previous ? await earlierItems(service.responses, owner, previous) : []) {
     conversation.add(item, "previous_response_id");
   }
@@ -52,7 +52,9 @@ async function readChat(
   if (conversation.messages.length === 0) {
     throw new ServiceError("invalid_value", "input must have at least one item.", { param: "input" });
   }
-  return { chat: translatedChat(chatOf(body, conversation.messages), chatRules(service), ignored), input };
+  const rules = chatRules(service);
+  const { chat, custom } = chatOf(body, conversation.messages, rules);
+  return { chat: translatedChat(chat, rules, { custom, ignored }), input };
 }
 
 function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDialect {

@@ -37,6 +37,14 @@ const OutputItem = Type.Union(
       name: Type.String(),
       arguments: Type.String(),
     }),
+    Type.Object({
+      id: Type.String(),
+      type: Type.Literal("custom_tool_call"),
+      status: Status,
+      call_id: Type.String(),
+      name: Type.String(),
+      input: Type.String(),
+    }),
   ],
   { title: "OutputItem" },
 );

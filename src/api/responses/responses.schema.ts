@@ -1,6 +1,7 @@
 // Wire schema of a request of the Responses API. Items, tools and tool choices have many variants, most of which are hosted
 // by OpenAI; items.ts and tools.ts read them and say why one is refused.
 import { type Static, Type } from "typebox";
+import { ReasoningEffort } from "../request/reasoning-effort.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { AnyObject, int64, orNull, refused, Variables } from "../request/schema-parts.ts";
 
@@ -13,7 +14,7 @@ const TextFormat = Type.Object({
 });
 
 const Reasoning = Type.Object({
-  effort: orNull(Type.Enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]), {
+  effort: orNull(ReasoningEffort, {
     description: "Passed to the chat template as low, medium or high; none turns thinking off.",
   }),
   summary: orNull(Type.String(), { description: "Accepted without effect: the reasoning itself is returned." }),
@@ -28,7 +29,7 @@ export const ResponsesRequest = Type.Object(
     input: Type.Optional(
       Type.Union([Type.String(), Type.Array(AnyObject)], {
         description:
-          "A user message, or items: message, function_call, function_call_output, reasoning and item_reference.",
+          "A user message, or items: message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning and item_reference.",
       }),
     ),
     instructions: orNull(Type.String(), { description: "A system message in front. Not inherited by continuations." }),
@@ -39,10 +40,12 @@ export const ResponsesRequest = Type.Object(
     max_output_tokens: orNull(Type.Integer({ minimum: 1 }), { description: "Output budget, reasoning included." }),
     temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
     top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
-    tools: orNull(Type.Array(AnyObject), { description: "Functions. Hosted tools are refused." }),
+    tools: orNull(Type.Array(AnyObject), {
+      description: "Functions, and custom tools with --enable-openai-extensions. Hosted tools are refused.",
+    }),
     tool_choice: Type.Optional(
       Type.Union([Type.Enum(["none", "auto", "required"]), AnyObject, Type.Null()], {
-        description: "Also {type: function, name} and {type: allowed_tools, mode, tools}.",
+        description: "Also {type: function, name}, {type: custom, name} and {type: allowed_tools, mode, tools}.",
       }),
     ),
     parallel_tool_calls: orNull(Type.Boolean(), { default: true, description: "false: at most one parsed call." }),

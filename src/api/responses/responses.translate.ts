@@ -1,7 +1,10 @@
 // A request of the Responses API → a chat. What a response continues is part of the messages.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
+import type { ChatRules } from "../chat/chat.validate.ts";
+import type { CustomTools } from "../request/custom-tools.ts";
 import type { WireMessage } from "../request/message.schema.ts";
+import { effortFields } from "../request/reasoning-effort.ts";
 import type { ResponsesBody } from "./responses.schema.ts";
 import { chatTools } from "./tools.ts";
 
@@ -24,13 +27,18 @@ export function wantsLogprobs({ include }: ResponsesBody): boolean {
 }
 
 /** `messages`: the whole conversation without the instructions. */
-export function chatOf(body: ResponsesBody, messages: readonly WireMessage[]): ChatBody {
+export function chatOf(
+  body: ResponsesBody,
+  messages: readonly WireMessage[],
+  rules: Pick<ChatRules, "extensions">,
+): { chat: ChatBody; custom: CustomTools } {
   if (body.background === true) {
     const message = "background: true is not offered: a response runs while its client waits. Use stream: true.";
     throw new ServiceError("invalid_value", message, { param: "background" });
   }
   const { model, seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, cache_salt } = body;
   const sampling = { seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, cache_salt };
+  const { custom, ...tools } = chatTools(body, rules);
   const chat = {
     ...sampling,
     model,
@@ -41,9 +49,9 @@ export function chatOf(body: ResponsesBody, messages: readonly WireMessage[]): C
     priority: body.priority,
     max_completion_tokens: body.max_output_tokens,
     parallel_tool_calls: body.parallel_tool_calls,
-    ...chatTools(body),
+    ...tools,
     response_format: responseFormat(body),
-    ...thinking(body),
+    ...effortFields(body.reasoning?.effort ?? null, body.chat_template_kwargs ?? undefined),
     logprobs: wantsLogprobs(body),
     top_logprobs: wantsLogprobs(body) ? (body.top_logprobs ?? 0) : 0,
     truncate_prompt_tokens: body.truncation === "auto" ? -1n : null,
@@ -51,7 +59,7 @@ export function chatOf(body: ResponsesBody, messages: readonly WireMessage[]): C
     return_token_ids: false,
     return_tokens_as_token_ids: false,
   };
-  return withoutAbsent(chat) as ChatBody;
+  return { chat: withoutAbsent(chat) as ChatBody, custom };
 }
 
 function responseFormat({ text }: ResponsesBody): ChatBody["response_format"] {
@@ -62,21 +70,14 @@ function responseFormat({ text }: ResponsesBody): ChatBody["response_format"] {
       param: "text.format.schema",
     });
   }
+  if (format.name == null) {
+    throw new ServiceError("invalid_value", "text.format of the type json_schema needs a name.", {
+      param: "text.format.name",
+    });
+  }
   return {
     type: "json_schema",
-    json_schema: { name: format.name ?? "output", schema: format.schema, strict: format.strict },
-  };
-}
-
-const EFFORTS = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" } as const;
-
-function thinking(body: ResponsesBody): Pick<ChatBody, "reasoning_effort" | "chat_template_kwargs"> {
-  const effort = body.reasoning?.effort ?? null;
-  if (effort === "none") return { chat_template_kwargs: { enable_thinking: false, ...body.chat_template_kwargs } };
-  const kwargs = body.chat_template_kwargs ?? null;
-  return {
-    reasoning_effort: effort === null ? null : EFFORTS[effort],
-    ...(kwargs === null ? {} : { chat_template_kwargs: kwargs }),
+    json_schema: { name: format.name, schema: format.schema, strict: format.strict },
   };
 }
 

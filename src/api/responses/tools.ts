@@ -1,9 +1,13 @@
-// Tools and tool choices of the Responses API → those of a chat. Only functions can be called: what OpenAI hosts does not
-// exist here.
+// Tools and tool choices of the Responses API → those of a chat. Only functions and custom tools can be called: what OpenAI hosts does
+// not exist here.
 import { ServiceError } from "../../errors/service-error.ts";
+import type { TextGrammar } from "../../grammar/constraint.ts";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
+import type { ChatRules } from "../chat/chat.validate.ts";
+import { type CustomTools, checkCustomTools, customFunction } from "../request/custom-tools.ts";
 import type { WireTool } from "../request/message.schema.ts";
+import { allowedTools } from "../request/openai-extensions.ts";
 import type { ResponsesBody } from "./responses.schema.ts";
 
 type ChatTools = Pick<ChatBody, "tools" | "tool_choice">;
@@ -19,22 +23,59 @@ const HOSTED = new Map([
   ["local_shell", "define the shell as a function"],
   ["shell", "define the shell as a function"],
   ["apply_patch", "define the patch tool as a function"],
-  ["custom", "a call must have JSON arguments: define a function"],
+  ["custom", "start the server with --enable-openai-extensions, or define a function"],
 ]);
 
-export function chatTools({ tools, tool_choice: choice }: ResponsesBody): ChatTools {
-  const functions = (tools ?? []).map((tool, index) => functionTool(tool, `tools.${index}`));
-  const known = tools == null ? {} : { tools: functions };
-  if (choice === undefined) return known;
-  if (choice === null || typeof choice === "string") return { ...known, tool_choice: choice };
-  if (choice.type === "function" && typeof choice.name === "string") {
-    return { ...known, tool_choice: { type: "function", function: { name: choice.name } } };
+export function chatTools(
+  body: ResponsesBody,
+  rules: Pick<ChatRules, "extensions">,
+): ChatTools & { custom: CustomTools } {
+  const custom = new Map<string, TextGrammar | null>();
+  const tools = (body.tools ?? []).map((tool, index) =>
+    rules.extensions && tool.type === "custom"
+      ? customTool(tool, `tools.${index}`, custom)
+      : functionTool(tool, `tools.${index}`),
+  );
+  checkCustomTools(
+    custom,
+    tools.map((tool) => tool.function.name),
+  );
+  const known = body.tools == null ? {} : { tools };
+  return { ...known, ...toolChoice(body.tool_choice, tools, custom), custom };
+}
+
+function toolChoice(choice: ResponsesBody["tool_choice"], tools: readonly WireTool[], custom: CustomTools): ChatTools {
+  if (choice === undefined) return {};
+  if (choice === null || typeof choice === "string") return { tool_choice: choice };
+  const { type, name } = choice;
+  if (typeof name === "string" && (type === "function" || (type === "custom" && custom.has(name)))) {
+    return { tool_choice: { type: "function", function: { name } } };
   }
-  if (choice.type === "allowed_tools") return allowed(choice, functions);
+  if (type === "allowed_tools") return allowed(choice, tools);
   throw refuse(
-    'tool_choice must be "none", "auto", "required", {type: function, name} or {type: allowed_tools}: hosted tools are not offered.',
+    'tool_choice must be "none", "auto", "required", {type: function, name}, {type: allowed_tools} or {type: custom, name} of one of the tools: hosted tools are not offered.',
     "tool_choice",
   );
+}
+
+/** `known` gets its name and grammar. */
+function customTool(tool: JsonObject, path: string, known: Map<string, TextGrammar | null>): WireTool {
+  const { name, description, format } = tool;
+  if (typeof name !== "string" || name === "") throw refuse("A custom tool needs a name.", `${path}.name`);
+  const grammar = customGrammar(format, `${path}.format`);
+  known.set(name, grammar);
+  return customFunction({ name, description: typeof description === "string" ? description : null, grammar });
+}
+
+function customGrammar(format: unknown, path: string): TextGrammar | null {
+  if (format == null) return null;
+  if (isJsonObject(format)) {
+    const { type, syntax, definition } = format;
+    if (type === "text") return null;
+    const isKnown = type === "grammar" && (syntax === "lark" || syntax === "regex");
+    if (isKnown && typeof definition === "string") return { syntax, definition };
+  }
+  throw refuse('A format is {type: "text"} or {type: "grammar", syntax: "lark" or "regex", definition}.', path);
 }
 
 function functionTool(tool: JsonObject, path: string): WireTool {
@@ -59,16 +100,13 @@ function functionTool(tool: JsonObject, path: string): WireTool {
   };
 }
 
-/** The model sees and may call these functions only. */
-function allowed(choice: JsonObject, functions: readonly WireTool[]): ChatTools {
+function allowed(choice: JsonObject, known: readonly WireTool[]): ChatTools {
   const { mode, tools } = choice;
   if ((mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
     throw refuse("allowed_tools needs a mode, auto or required, and tools.", "tool_choice");
   }
-  const names = new Set(tools.map((tool: unknown) => (isJsonObject(tool) ? tool.name : undefined)));
-  const chosen = functions.filter((tool) => names.has(tool.function.name));
-  if (chosen.length < names.size) throw refuse("allowed_tools names a function that is not in tools.", "tool_choice");
-  return { tools: chosen, tool_choice: mode };
+  const names = tools.map((tool: unknown) => (isJsonObject(tool) ? tool.name : undefined));
+  return allowedTools(mode, names, known);
 }
 
 function refuse(message: string, param: string): ServiceError {

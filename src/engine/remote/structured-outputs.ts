@@ -9,9 +9,10 @@ import type {
   PlainShape,
   ReasoningPrefix,
   ToolCallsShape,
+  ToolSignature,
 } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
-import { CALL_SPELLINGS } from "../../grammar/tool-call-spelling.ts";
+import { CALL_SPELLINGS, type CallSpelling } from "../../grammar/tool-call-spelling.ts";
 import { NotExpressible } from "./not-expressible.ts";
 
 type Format = { [key: string]: JsonValue };
@@ -19,7 +20,7 @@ type Format = { [key: string]: JsonValue };
 /** The `structured_outputs` of a request to vLLM. Throws NotExpressible. */
 export function vllmOutputs({ shape, reasoning }: ConstrainedOutput): Record<string, unknown> {
   const answer = shape.kind === "calls_or" ? shape.answer : shape;
-  if ("json" in answer) checkOptions(answer.json);
+  if (answer !== null && "json" in answer) checkOptions(answer.json);
   if (reasoning === null && shape.kind !== "tool_calls" && shape.kind !== "calls_or") return plain(shape);
   const format = reasoning === null ? formatOf(shape) : afterReasoning(reasoning, formatOf(shape));
   return { structural_tag: JSON.stringify({ type: "structural_tag", format }) };
@@ -28,7 +29,7 @@ export function vllmOutputs({ shape, reasoning }: ConstrainedOutput): Record<str
 /** The `structured_outputs` of a request to a Flywheel server. Tool calls are in `forwarded`: undefined if there are no others. */
 export function flywheelOutputs(shape: OutputShape): Record<string, unknown> | undefined {
   if (shape.kind === "tool_calls") return undefined;
-  if (shape.kind === "calls_or") return flywheelOutputs(shape.answer);
+  if (shape.kind === "calls_or") return shape.answer === null ? undefined : flywheelOutputs(shape.answer);
   if (!("json" in shape)) return plain(shape);
   const { compact, closedObjects, freeOrder, openObjects, whitespacePattern } = shape.json;
   return {
@@ -94,6 +95,7 @@ function formatOf(shape: OutputShape): Format {
     case "tool_calls":
       return toolCalls(shape);
     case "calls_or":
+      if (shape.answer === null) return textWithCalls(shape.calls);
       return { type: "or", elements: [toolCalls(shape.calls), formatOf(shape.answer)] };
     default:
       return shape satisfies never;
@@ -105,15 +107,11 @@ function toolCalls({ format, tools, parallel }: ToolCallsShape): Format {
   if (format === "pythonic" || format === "glm45") {
     throw new NotExpressible(`tool_choice with calls in the format ${format}`);
   }
-  const { first, last, separator, before, after } = CALL_SPELLINGS[format];
+  const spelling = CALL_SPELLINGS[format];
+  const { first, last, separator } = spelling;
   const calls = {
     type: "tags_with_separator",
-    tags: tools.map((tool) => ({
-      type: "tag",
-      begin: before(tool.name),
-      content: { type: "json_schema", json_schema: tool.parameters ?? { type: "object", properties: {} } },
-      end: after,
-    })),
+    tags: tools.map((tool) => callTag(tool, spelling)),
     separator,
     at_least_one: true,
     stop_after_first: !parallel,
@@ -121,6 +119,33 @@ function toolCalls({ format, tools, parallel }: ToolCallsShape): Format {
   if (first === "") return calls;
   const [start, end] = [first, last].map((value) => ({ type: "const_string", value }));
   return { type: "sequence", elements: [start!, calls, end!] };
+}
+
+/** Calls in any text, for formats whose calls all begin with the same mark. */
+function textWithCalls({ format, tools, parallel }: ToolCallsShape): Format {
+  const spelling = format === "pythonic" || format === "glm45" ? null : CALL_SPELLINGS[format];
+  const [mark, other] = spelling?.marks ?? [];
+  if (spelling === null || mark === undefined || mark.list !== null || other !== undefined) {
+    throw new NotExpressible(`a custom tool with a grammar, with calls in the format ${format}`);
+  }
+  return {
+    type: "triggered_tags",
+    triggers: [mark.mark],
+    tags: tools.map((tool) => callTag(tool, spelling)),
+    at_least_one: false,
+    stop_after_first: !parallel,
+  };
+}
+
+function callTag(tool: ToolSignature, { before, after }: CallSpelling): Format {
+  return { type: "tag", begin: before(tool.name), content: argumentsOf(tool), end: after };
+}
+
+function argumentsOf({ parameters, input }: ToolSignature): Format {
+  if (input?.syntax === "lark") throw new NotExpressible("a custom tool with a Lark grammar");
+  const text = { type: "string", ...(input ? { pattern: `^(?:${input.definition})$` } : {}) };
+  const schema = input ? { type: "object", properties: { input: text }, required: ["input"] } : parameters;
+  return { type: "json_schema", json_schema: schema ?? { type: "object", properties: {} } };
 }
 
 /** Free text up to the end marker, at most two line breaks, then the output. As grammar/compile.ts does it. */

@@ -180,6 +180,25 @@ describe("constraints", () => {
     expect(() => outputs(compact)).toThrow("structured_outputs.");
   });
 
+  it("has calls of custom tools in free text, if a schema can say what their text is", () => {
+    const calls = (format: "hermes" | "mistral", syntax: "regex" | "lark"): OutputShape => {
+      const tool = { name: "f", parameters: null, input: { syntax, definition: "a|b" } };
+      return { kind: "calls_or", calls: { kind: "tool_calls", format, tools: [tool], parallel: true }, answer: null };
+    };
+    const content = { json_schema: { properties: { input: { pattern: "^(?:a|b)$" } }, required: ["input"] } };
+    expect(tagOf(outputs(calls("hermes", "regex"))).format).toMatchObject({
+      type: "triggered_tags",
+      triggers: ["<tool_call>"],
+      tags: [{ begin: '<tool_call>\n{"name": "f", "arguments": ', content, end: "}\n</tool_call>" }],
+    });
+    expect(() => outputs(calls("hermes", "lark"))).toThrow("Lark");
+    expect(() => outputs(calls("mistral", "regex"))).toThrow("mistral");
+    const sent = outputs(calls("mistral", "lark"), null, flywheel);
+    expect(sent.forwarded).toMatchObject({
+      tool_calls: { tools: [{ input: { syntax: "lark", definition: "a|b" } }], in_text: true },
+    });
+  });
+
   it("puts reasoning in front, as one structural tag", () => {
     const thought = { type: "tag", begin: "", content: { type: "any_text" }, end: "</think>" };
     const breaks = { type: "regex", pattern: "\\n{0,2}" };

@@ -169,7 +169,10 @@ function flywheelFields({ sampling, constraint }: GenerateRequest): Record<strin
   return {
     structured_outputs: shape === null ? undefined : flywheelOutputs(shape),
     forwarded: {
-      tool_calls: calls && { format: calls.format, tools: calls.tools, parallel: calls.parallel },
+      tool_calls: calls && {
+        ...{ format: calls.format, tools: calls.tools, parallel: calls.parallel },
+        ...(shape?.kind === "calls_or" && shape.answer === null ? { in_text: true } : {}),
+      },
       reasoning,
       thinking:
         thinking === null

@@ -81,6 +81,6 @@ export const KIMI_K2: CallSyntax = {
   reader: (index) => new NamedCallReader(index, kimiHeader),
 };
 
-export function glm45(tools: readonly ToolSignature[], forced: boolean): CallSyntax {
-  return { opens: ["<tool_call>"], closes: [], reader: (index) => new GlmCallReader(index, tools, forced) };
+export function glm45(tools: readonly ToolSignature[], exact: boolean): CallSyntax {
+  return { opens: ["<tool_call>"], closes: [], reader: (index) => new GlmCallReader(index, tools, exact) };
 }

@@ -25,7 +25,7 @@ type Phase = "name" | "member" | "key" | "gap" | "text" | "json" | "any";
 export class GlmCallReader implements CallReader {
   readonly #index: number;
   readonly #tools: readonly ToolSignature[];
-  /** Forced calls have every value as JSON. */
+  /** Calls that a grammar writes have every value as JSON. */
   readonly #allJson: boolean;
   #phase: Phase = "name";
   #name = "";

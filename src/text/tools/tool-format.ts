@@ -75,15 +75,15 @@ export function shownFormat(chatTemplate: string | null): ToolCallFormat | null 
 export interface ParserOptions {
   /** The tools of the request. */
   tools: readonly ToolSignature[];
-  /** The reply was forced to be calls, as grammar/tool-call-grammar.ts writes them. */
-  forced: boolean;
+  /** Calls are spelt as grammar/tool-call-grammar.ts writes them. */
+  exact: boolean;
 }
 
 export function toolCallParser(format: ToolCallFormat, options: ParserOptions): ReplyParser {
   return format === "llama3_json" ? new LlamaJsonParser() : new MarkedParser(syntaxOf(format, options));
 }
 
-function syntaxOf(format: Exclude<ToolCallFormat, "llama3_json">, { tools, forced }: ParserOptions): CallSyntax {
+function syntaxOf(format: Exclude<ToolCallFormat, "llama3_json">, { tools, exact }: ParserOptions): CallSyntax {
   switch (format) {
     case "hermes":
       return HERMES;
@@ -92,7 +92,7 @@ function syntaxOf(format: Exclude<ToolCallFormat, "llama3_json">, { tools, force
     case "mistral":
       return MISTRAL;
     case "granite":
-      return GRANITE;
+      return { ...GRANITE, bareList: !exact };
     case "phi4_mini_json":
       return PHI4_MINI;
     case "deepseek_v3":
@@ -101,7 +101,7 @@ function syntaxOf(format: Exclude<ToolCallFormat, "llama3_json">, { tools, force
     case "kimi_k2":
       return KIMI_K2;
     case "glm45":
-      return glm45(tools, forced);
+      return glm45(tools, exact);
     default:
       return format satisfies never;
   }

@@ -1,20 +1,10 @@
 // String schemas: length, pattern and format, over the decoded text.
 
 import { complementDfa, intersectDfas, otherThan, withLength } from "../../char-dfa.ts";
-import { ESCAPED_IN_JSON, intersectSets, subtractSets } from "../../code-points.ts";
 import { determinise } from "../../determinise.ts";
-import {
-  type CharDfa,
-  charSet,
-  choice,
-  type Expression,
-  isNever,
-  never,
-  repeat,
-  sequence,
-  texts,
-} from "../../expression.ts";
+import { type CharDfa, type Expression, isNever, never, repeat } from "../../expression.ts";
 import { GrammarError } from "../../grammar-error.ts";
+import { jsonEncoded } from "../../json-encoded.ts";
 import { parseRegex } from "../../syntax/regex.ts";
 import type { SchemaContext } from "../context.ts";
 import type { JsonText } from "../json-text.ts";
@@ -136,35 +126,5 @@ function searchPattern(source: string, path: string, wide = false): Expression {
   } catch (error) {
     if (error instanceof GrammarError) throw schemaError(`the schema keyword "pattern": ${error.message}`, path);
     throw error;
-  }
-}
-
-/** The same texts as written inside a JSON string, with as few escapes as possible. */
-function jsonEncoded(expression: Expression): Expression {
-  switch (expression.kind) {
-    case "set": {
-      const special = intersectSets(expression.set, ESCAPED_IN_JSON);
-      const raw = charSet(subtractSets(expression.set, ESCAPED_IN_JSON));
-      if (special.length === 0) return raw;
-      const escapes: string[] = [];
-      for (const [low, high] of special) {
-        for (let point = low; point <= high; point++) {
-          escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
-        }
-      }
-      return choice(raw, texts(escapes));
-    }
-    case "texts":
-      return texts(expression.texts.map((value) => JSON.stringify(value).slice(1, -1)));
-    case "sequence":
-      return sequence(...expression.parts.map(jsonEncoded));
-    case "choice":
-      return choice(...expression.options.map(jsonEncoded));
-    case "repeat":
-      return repeat(jsonEncoded(expression.body), expression.min, expression.max);
-    case "dfa":
-      return { ...expression, json: true };
-    default:
-      throw new Error(`${expression.kind} has no JSON form`);
   }
 }
