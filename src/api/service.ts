@@ -14,6 +14,7 @@ import type { Log } from "../observe/log.ts";
 import type { LogTail } from "../observe/log-tail.ts";
 import type { EngineFacts, Metrics } from "../observe/metrics.ts";
 import { Turns } from "../pacing/turns.ts";
+import type { ConversationTable } from "../store/conversation-table.ts";
 import type { ResponseTable } from "../store/response-table.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { TokenStore } from "../store/tokens.ts";
@@ -25,6 +26,7 @@ import { Authenticator, type Principal, principalOf } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
 import type { SamplingDefaults } from "./request/generation-defaults.ts";
+import { StoredMemory } from "./responses/conversation-room.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
 import { type EngineArgFields, leftOutArgs } from "./run/engine-args.ts";
 import { LiveRequests } from "./run/live-requests.ts";
@@ -56,6 +58,7 @@ export interface ServiceParts {
   tokens: TokenStore;
   sessions: SessionStore;
   responses: ResponseTable;
+  conversations: ConversationTable;
   metrics: Metrics;
   log: Log;
   /** The last lines of `log`. */
@@ -96,6 +99,9 @@ export class Service {
   readonly tokens: TokenStore;
   /** Kept replies of the Responses API. */
   readonly responses: ResponseTable;
+  readonly conversations: ConversationTable;
+  /** What requests load of them. */
+  readonly storedMemory: StoredMemory;
   readonly facts: ModelFacts;
   readonly startedAt = new Date();
   readonly models: ModelRegistry;
@@ -131,6 +137,8 @@ export class Service {
     this.facts = parts.facts ?? NO_FACTS;
     this.tokens = parts.tokens;
     this.responses = parts.responses;
+    this.conversations = parts.conversations;
+    this.storedMemory = new StoredMemory(config.maxBodyBytes);
     this.auth = new Authenticator(parts.tokens, parts.sessions, config.apiKey);
     this.models = new ModelRegistry(parts.names, parts.root);
     this.adapterSlots = new AdapterSlots(engine);

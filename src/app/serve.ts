@@ -11,6 +11,7 @@ import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { LogTail } from "../observe/log-tail.ts";
 import { Metrics } from "../observe/metrics.ts";
+import { ConversationTable } from "../store/conversation-table.ts";
 import { makeDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
@@ -28,7 +29,10 @@ import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel
-  extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "responses" | "metrics" | "log" | "logTail"> {
+  extends Omit<
+    ServiceParts,
+    "config" | "tokens" | "sessions" | "responses" | "conversations" | "metrics" | "log" | "logTail"
+  > {
   close(): Promise<void>;
 }
 
@@ -121,7 +125,8 @@ async function start(
   ]);
   const sessions = new SessionStore(store);
   const responses = new ResponseTable(store, sizeAndAge(config.keepResponses));
-  const service = new Service({ ...model, config, tokens, sessions, responses, metrics, log, logTail });
+  const conversations = new ConversationTable(store);
+  const service = new Service({ ...model, config, tokens, sessions, responses, conversations, metrics, log, logTail });
   const opened: Extension[] = [];
   /** Closes every part, even when one fails; then throws the first failure. */
   const closeAll = async () => {

@@ -110,7 +110,13 @@ describe("loadConfig", () => {
     expect(sizeAndAge(config.keepTrajectories)).toEqual({ bytes, days });
   });
 
-  it.each(["", "much", "2Gi/", "-1", "-3d", "1/2/3x"])("refuses to keep %j", (keepTrajectories) => {
+  it("takes what is not given from the option's own default", () => {
+    const config = loadConfig({ flags: { keepResponses: "7d", keepTrajectories: "5Mi" } });
+    expect(sizeAndAge(config.keepResponses)).toEqual({ bytes: 2 ** 30, days: 7 });
+    expect(sizeAndAge(config.keepTrajectories)).toEqual({ bytes: 5 * 2 ** 20, days: 30 });
+  });
+
+  it.each(["", "much", "2Gi/", "-1", "-3d", "1/2/3x", "1d/2d", "1Mi/2Mi"])("refuses to keep %j", (keepTrajectories) => {
     expect(() => loadConfig({ flags: { keepTrajectories } })).toThrow(/--keep-trajectories expects a size, an age/);
   });
 

@@ -255,12 +255,16 @@ export function json(group: OptionGroup, help: string) {
   return option<Record<string, unknown>>(group, {}, help, parse, { placeholder: "JSON" });
 }
 
-/** A size and an age, such as 2Gi/30d; `sizeAndAge` reads them. */
+/** A size and an age, such as 2Gi/30d; what is not given is as in `initial`, which has both. `sizeAndAge` reads them. */
 export function kept(group: OptionGroup, initial: string, help: string) {
+  const [size, age] = initial.split("/") as [string, string];
   const parse = (raw: unknown): string => {
-    const text = String(raw);
-    const { bytes, days } = sizeAndAge(text);
-    if (!(Number.isSafeInteger(bytes) && bytes >= 0 && days >= 0)) {
+    const parts = String(raw).split("/");
+    const ages = parts.filter((part) => isAge(part));
+    const sizes = parts.filter((part) => !isAge(part));
+    const text = `${sizes[0] ?? size}/${ages[0] ?? age}`;
+    const { bytes } = sizeAndAge(text);
+    if (!(Number.isSafeInteger(bytes) && bytes >= 0) || sizes.length > 1 || ages.length > 1) {
       throw new Error("expects a size, an age or both, such as 2Gi/30d, 500M or 7d; 0 for nothing");
     }
     return text;
@@ -268,15 +272,16 @@ export function kept(group: OptionGroup, initial: string, help: string) {
   return option<string>(group, initial, help, parse, { placeholder: "BYTES/DAYSd" });
 }
 
-/** What is not given is 2 GiB and 30 days. Not numbers if the text is neither. */
+const AGE = /^\s*(\d+(?:\.\d+)?)\s*d\s*$/i;
+
+function isAge(part: string): boolean {
+  return AGE.test(part);
+}
+
+/** `text`: as `kept` gives it. */
 export function sizeAndAge(text: string): { bytes: number; days: number } {
-  const found = { bytes: 2 * 2 ** 30, days: 30 };
-  for (const part of text.split("/", 3)) {
-    const days = /^\s*(\d+(?:\.\d+)?)\s*d\s*$/i.exec(part);
-    if (days) found.days = Number(days[1]);
-    else found.bytes = parseCount(part);
-  }
-  return found;
+  const [size, age] = text.split("/") as [string, string];
+  return { bytes: parseCount(size), days: Number(AGE.exec(age)?.[1]) };
 }
 
 function asText(item: unknown): unknown {

@@ -143,6 +143,19 @@ export const ERRORS = {
       "The token's workspace has no stored response with this id, or one that its conversation contains is gone. Responses go when they are deleted, were not used for long, or when the workspace has too many (`--keep-responses`).",
     fix: "Send the conversation as `input`, without `previous_response_id`.",
   },
+  conversation_too_large: {
+    ...BAD_REQUEST,
+    meaning:
+      "With all that it continues and refers to, the conversation of a response has more bytes than a body may have (`--max-body-bytes`), more than 8,192 items, or reaches into more than 2,048 stored responses.",
+    fix: "Send the part that matters as `input`, without `previous_response_id`.",
+  },
+  stored_responses_full: {
+    ...LIMITED,
+    meaning:
+      "Requests in progress have loaded as much of stored responses as the server has memory for, or as one client may have: an eighth and a sixteenth of the heap.",
+    fix: "Retry after `Retry-After` seconds; SDKs do so automatically.",
+    repeat: 1,
+  },
   unknown_training_model: {
     ...NOT_FOUND,
     meaning: "The token's workspace has no trainable model with this id.",

@@ -254,6 +254,98 @@ const responses: Migration = {
   `,
 };
 
+const storedItems: Migration = {
+  name: "items of stored responses",
+  // owner: a workspace. previous_id: a response that may be gone. used_at: milliseconds since 1970. bytes: all that the response
+  // takes. inputs: how many of its items are input; they come first. item_bytes, response_bytes: of texts. item: JSON; NULL = a
+  // reference to item_id. stored_bytes: of a workspace. Responses of more than 32 MiB are left behind.
+  // PostgreSQL cannot look into JSON with U+0000.
+  sqlite: `
+    CREATE TABLE stored_responses (
+      id TEXT PRIMARY KEY,
+      owner TEXT NOT NULL,
+      previous_id TEXT,
+      used_at INTEGER NOT NULL,
+      bytes INTEGER NOT NULL,
+      inputs INTEGER NOT NULL,
+      items INTEGER NOT NULL,
+      item_bytes INTEGER NOT NULL,
+      response_bytes INTEGER NOT NULL,
+      response TEXT NOT NULL
+    );
+    CREATE INDEX stored_responses_by_use ON stored_responses (used_at);
+    CREATE INDEX stored_responses_by_owner ON stored_responses (owner, used_at, id, bytes);
+    CREATE TABLE stored_items (
+      response_id TEXT NOT NULL REFERENCES stored_responses (id) ON DELETE CASCADE,
+      position INTEGER NOT NULL,
+      item_id TEXT NOT NULL,
+      bytes INTEGER NOT NULL,
+      item TEXT,
+      PRIMARY KEY (response_id, position)
+    );
+    CREATE INDEX stored_items_by_id ON stored_items (response_id, item_id);
+    CREATE TABLE stored_bytes (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL);
+    INSERT INTO stored_responses
+      SELECT id, owner, previous_id, used_at, bytes, 0, 0, 0, LENGTH(CAST(response AS BLOB)), response
+      FROM responses WHERE bytes <= 33554432;
+    INSERT INTO stored_items
+      SELECT responses.id, key, COALESCE(json_extract(value, '$.id'), ''), LENGTH(CAST(value AS BLOB)), value
+      FROM responses, json_each(responses.input) WHERE responses.bytes <= 33554432;
+    UPDATE stored_responses SET inputs = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id);
+    INSERT INTO stored_items
+      SELECT stored_responses.id, inputs + key, COALESCE(json_extract(value, '$.id'), ''), LENGTH(CAST(value AS BLOB)), value
+      FROM stored_responses, json_each(response, '$.output');
+    UPDATE stored_responses SET
+      items = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id),
+      item_bytes = (SELECT COALESCE(SUM(bytes), 0) FROM stored_items WHERE response_id = stored_responses.id);
+    UPDATE stored_responses SET bytes = 400 + 150 * items + response_bytes + item_bytes;
+    INSERT INTO stored_bytes SELECT owner, SUM(bytes) FROM stored_responses GROUP BY owner;
+    DELETE FROM responses;
+  `,
+  postgres: `
+    CREATE TABLE stored_responses (
+      id TEXT COLLATE "C" PRIMARY KEY,
+      owner TEXT COLLATE "C" NOT NULL,
+      previous_id TEXT COLLATE "C",
+      used_at BIGINT NOT NULL,
+      bytes BIGINT NOT NULL,
+      inputs BIGINT NOT NULL,
+      items BIGINT NOT NULL,
+      item_bytes BIGINT NOT NULL,
+      response_bytes BIGINT NOT NULL,
+      response TEXT COLLATE "C" NOT NULL
+    );
+    CREATE INDEX stored_responses_by_use ON stored_responses (used_at);
+    CREATE INDEX stored_responses_by_owner ON stored_responses (owner, used_at, id, bytes);
+    CREATE TABLE stored_items (
+      response_id TEXT COLLATE "C" NOT NULL REFERENCES stored_responses (id) ON DELETE CASCADE,
+      position BIGINT NOT NULL,
+      item_id TEXT COLLATE "C" NOT NULL,
+      bytes BIGINT NOT NULL,
+      item TEXT COLLATE "C",
+      PRIMARY KEY (response_id, position)
+    );
+    CREATE INDEX stored_items_by_id ON stored_items (response_id, item_id);
+    CREATE TABLE stored_bytes (owner TEXT COLLATE "C" PRIMARY KEY, bytes BIGINT NOT NULL);
+    INSERT INTO stored_responses
+      SELECT id, owner, previous_id, used_at, bytes, 0, 0, 0, OCTET_LENGTH(response), response
+      FROM responses WHERE bytes <= 33554432;
+    INSERT INTO stored_items
+      SELECT responses.id, place - 1, COALESCE(value ->> 'id', ''), OCTET_LENGTH(value::text), value::text
+      FROM responses, json_array_elements(REPLACE(input, '\\u0000', '\\ufffd')::json) WITH ORDINALITY AS list (value, place) WHERE responses.bytes <= 33554432;
+    UPDATE stored_responses SET inputs = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id);
+    INSERT INTO stored_items
+      SELECT stored_responses.id, inputs + place - 1, COALESCE(value ->> 'id', ''), OCTET_LENGTH(value::text), value::text
+      FROM stored_responses, json_array_elements(REPLACE(response, '\\u0000', '\\ufffd')::json -> 'output') WITH ORDINALITY AS list (value, place);
+    UPDATE stored_responses SET
+      items = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id),
+      item_bytes = (SELECT COALESCE(SUM(bytes), 0) FROM stored_items WHERE response_id = stored_responses.id);
+    UPDATE stored_responses SET bytes = 400 + 150 * items + response_bytes + item_bytes;
+    INSERT INTO stored_bytes SELECT owner, SUM(bytes) FROM stored_responses GROUP BY owner;
+    DELETE FROM responses;
+  `,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -268,6 +360,7 @@ export const MIGRATIONS: readonly Migration[] = [
   news,
   tokenUse,
   responses,
+  storedItems,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

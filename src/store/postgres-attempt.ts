@@ -16,7 +16,7 @@ interface Committing<R> {
 
 export interface AttemptOptions {
   /** Locks only the rows that it changes, instead of behaving as if it were alone. */
-  relaxed: boolean;
+  rowLocks: boolean;
   /** Really is alone: the others wait for it. */
   alone: boolean;
   /** Whether a connection plans each statement only once. */
@@ -93,12 +93,12 @@ const EVERYONES_TABLE = "schema_version";
  * The limits free the rows that it locks when this process hangs. A transaction that runs alone waits until the others
  * have ended, and they wait for it. Only then the last statement takes the snapshot.
  *
- * A relaxed transaction locks only the rows that it changes, but it waits for the disk like any other. Without that
+ * A relaxed transaction locks only the rows that it changes too, but it waits for the disk like any other. Without that
  * (synchronous_commit = off), PostgreSQL forgets it when its own process is killed, and with it an event that a client
  * has already seen.
  */
-function begin({ relaxed, alone }: AttemptOptions): string {
-  return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"};
+function begin({ rowLocks, alone }: AttemptOptions): string {
+  return `BEGIN ISOLATION LEVEL ${rowLocks ? "READ COMMITTED" : "SERIALIZABLE"};
     LOCK TABLE ${EVERYONES_TABLE} IN ${alone ? "EXCLUSIVE" : "ROW SHARE"} MODE;
     SET LOCAL statement_timeout = ${STATEMENT_MS};
     SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};

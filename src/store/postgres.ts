@@ -121,13 +121,16 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions): Promise<R> {
+  async #transaction<R>(
+    work: (tx: Sql) => Promise<R>,
+    { relaxed = false, rowLocks = relaxed }: TransactionOptions,
+  ): Promise<R> {
     const since = performance.now();
     for (let tries = 1; ; tries++) {
       const attempt = new Attempt<R>(await this.#connections.take());
       const prepares = this.#prepares;
       try {
-        return await attempt.run(work, { relaxed, alone: tries > MAX_TRIES_BESIDE_OTHERS, prepares });
+        return await attempt.run(work, { rowLocks, alone: tries > MAX_TRIES_BESIDE_OTHERS, prepares });
       } catch (error) {
         const { committing } = attempt;
         const fault = attempt.fault ?? error;

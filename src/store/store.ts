@@ -24,10 +24,13 @@ export interface Sql {
 
 export interface TransactionOptions {
   /**
-   * For progress and the like, never for something that was promised to a client. Others may come between its statements,
-   * so it begins with a change of the row that gives it the right to the rest. PostgreSQL locks only the rows that it
-   * changes (READ COMMITTED). SQLite does not wait for the disk: the writes survive a crash of the process, but maybe not
-   * a power failure.
+   * Others may come between its statements, so it begins with a change of the row that gives it the right to the rest.
+   * PostgreSQL locks only the rows that it changes (READ COMMITTED).
+   */
+  rowLocks?: boolean;
+  /**
+   * For progress and the like, never for something that was promised to a client. As with `rowLocks`, and SQLite does not
+   * wait for the disk: the writes survive a crash of the process, but maybe not a power failure.
    */
   relaxed?: boolean;
 }

@@ -103,7 +103,8 @@ describe.each(STORES)("workspaces on %s", (kind) => {
     const local = await tokens.createLocal({ name: "local key", ...all, workspace: "default" });
     const { id } = first.record.workspace;
     await addModel(store, id, "x");
-    await responses.save(id, { id: "resp_1", previousId: null, response: "{}", input: "[]" });
+    await responses.save(id, { id: "resp_1", previousId: null, response: "{}", input: [], output: [] });
+    const used = await responses.used(id);
     const workspaceNow = async ({ secret }: CreatedToken) => {
       const check = await tokens.check(secret);
       return check.ok ? check.token.workspace : null;
@@ -121,6 +122,7 @@ describe.each(STORES)("workspaces on %s", (kind) => {
     expect((await tablesOn(store).modelTable.list(team.id, {}, null, 9)).map(({ name }) => name)).toEqual(["x"]);
     expect(await responses.get(team.id, "resp_1")).not.toBeNull();
     expect(await responses.get(id, "resp_1")).toBeNull();
+    expect([await responses.used(id), await responses.used(team.id)]).toEqual([0, used]);
     expect((await tokens.openWorkspace("default")).id).not.toBe(id);
   });
 

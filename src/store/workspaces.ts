@@ -86,7 +86,13 @@ export async function moveContents(tx: Sql, from: Workspace, to: Workspace): Pro
        (SELECT idempotency_key FROM jobs WHERE owner = ?2 AND idempotency_key IS NOT NULL)`,
     ...[from.id, to.id],
   );
-  for (const table of ["models", "jobs", "runs", "responses"]) {
+  await tx.run(
+    `INSERT INTO stored_bytes (owner, bytes) SELECT ?2, bytes FROM stored_bytes WHERE owner = ?1
+     ON CONFLICT (owner) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes`,
+    ...[from.id, to.id],
+  );
+  await tx.run("DELETE FROM stored_bytes WHERE owner = ?1", from.id);
+  for (const table of ["models", "jobs", "runs", "stored_responses"]) {
     await tx.run(`UPDATE ${table} SET owner = ?2 WHERE owner = ?1`, from.id, to.id);
   }
 }

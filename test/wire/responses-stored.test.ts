@@ -57,6 +57,9 @@ describe("stored responses", () => {
     expect(rest).toMatchObject({ data: [{ content: "say:b" }], has_more: false });
     expect((await (await server.get(`${path}/input_items`)).json()).data[0].content).toBe("say:b");
     expect((await server.get(`${path}/input_items?limit=0`)).status).toBe(400);
+    const lost = await server.get(`${path}/input_items?after=msg_nobody`);
+    expect(lost.status).toBe(400);
+    expect((await lost.json()).error).toMatchObject({ param: "after", message: expect.stringContaining("msg_nobody") });
     expect((await server.get(`${path}?stream=true`)).status).toBe(400);
     expect((await server.post(`${path}/cancel`, {})).status).toBe(400);
     for (const [method, at] of [
@@ -101,6 +104,60 @@ describe("stored responses", () => {
     expect(prompt).toBe("[assistant]one\n[user]say:two\n[assistant]");
   });
 
+  it("keep references as references, and show the items", async () => {
+    const first = await create({ input: "say:one" });
+    const reference = { type: "item_reference", id: first.output[0].id };
+    const second = await create({ input: [reference, reference, { role: "user", content: "say:two" }] });
+    expect(await promptOf({ input: "say:three", previous_response_id: second.id })).toBe(
+      "[assistant]one\n[assistant]one\n[user]say:two\n[assistant]two\n[user]say:three\n[assistant]",
+    );
+    const list = await (await server.get(`/v1/responses/${second.id}/input_items?order=asc`)).json();
+    expect(list.data).toMatchObject([{ id: reference.id }, { id: reference.id }, { content: "say:two" }]);
+    expect(list.data[0]).toMatchObject({ type: "message", role: "assistant", content: [{ text: "one" }] });
+    await looseFetch(`${server.url}/v1/responses/${first.id}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${API_KEY}` },
+    });
+    const left = await (await server.get(`/v1/responses/${second.id}/input_items?order=asc`)).json();
+    expect(left.data[0]).toEqual(reference);
+    expect(await refuse({ input: "x", previous_response_id: second.id })).toMatchObject({
+      status: 404,
+      param: "previous_response_id",
+    });
+  });
+
+  it("are refused when they would load more than a body may have", async () => {
+    const cut = { truncation: "auto", max_output_tokens: 16 };
+    const { id } = await create({ input: "x".repeat(50_000), ...cut });
+    const item = { type: "item_reference", id: `msg_${id.slice(5)}_in0` };
+    const error = await refuse({ input: Array.from({ length: 100 }, () => item), ...cut });
+    expect(error).toMatchObject({
+      status: 400,
+      type: "BadRequestError",
+      message: expect.stringContaining("4194304 bytes"),
+    });
+    const many = Array.from({ length: 8193 }, () => item);
+    expect(await refuse({ input: many })).toMatchObject({
+      status: 400,
+      message: expect.stringContaining("8192 items"),
+    });
+  });
+
+  it("hold the fields that are known, and nothing else", async () => {
+    const junk = "x".repeat(10_000);
+    const input = [{ role: "user", content: [{ type: "input_text", text: "say:one", junk }], junk }];
+    const { id } = await create({ input });
+    const { data } = await (await server.get(`/v1/responses/${id}/input_items`)).json();
+    expect(data).toEqual([
+      {
+        id: `msg_${id.slice(5)}_in0`,
+        type: "message",
+        role: "user",
+        content: [{ type: "input_text", text: "say:one" }],
+      },
+    ]);
+  });
+
   it("are not kept if the client says so", async () => {
     const response = await create({ input: "say:one", store: false });
     expect(response.store).toBe(false);
@@ -124,12 +181,30 @@ describe("stored responses", () => {
   });
 
   describe("on a server that keeps none", () => {
-    const forgetful = sharedServer({ config: { keepResponses: "0" } });
+    const forgetful = sharedServer({ config: { keepResponses: "0/30d" } });
 
     it("say so", async () => {
       expect(await create({ input: "say:x" }, forgetful)).toMatchObject({ store: false });
       const error = await refuse({ input: "x", previous_response_id: "resp_1" }, forgetful);
       expect(error).toMatchObject({ status: 400, message: expect.stringContaining("--keep-responses") });
+    });
+  });
+
+  describe("on a server that keeps little", () => {
+    const small = sharedServer({ config: { keepResponses: "8Ki/30d" } });
+
+    it("make room for new ones, and are refused where they would never fit", async () => {
+      const ids: string[] = [];
+      for (let i = 0; i < 8; i++) ids.push((await create({ input: "say:x" }, small)).id);
+      const statuses = await Promise.all(ids.map(async (id) => (await small.get(`/v1/responses/${id}`)).status));
+      expect([statuses[0], statuses.at(-1)]).toEqual([404, 200]);
+      const large = { input: "x".repeat(10_000), truncation: "auto", max_output_tokens: 16 };
+      expect(await create(large, small)).toMatchObject({ store: false });
+      expect(await refuse({ ...large, store: true }, small)).toMatchObject({
+        status: 400,
+        param: "store",
+        message: expect.stringMatching(/of the 8192 that .* of which \d{4} are used/),
+      });
     });
   });
 });

@@ -8,7 +8,7 @@ import type { WireMessage } from "../request/message.schema.ts";
 export type Item = JsonObject;
 
 /** Part type → the field that holds its text. */
-const TEXT_PARTS = new Map([
+export const TEXT_PARTS = new Map([
   ["input_text", "text"],
   ["output_text", "text"],
   ["text", "text"],

@@ -5,11 +5,11 @@ import { namedEvent } from "../http/sse.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import type { ChunkSource } from "../run/stream-runs.ts";
-import { OutputItems, type OutputOptions } from "./output-items.ts";
+import { type OutputItem, OutputItems, type OutputOptions } from "./output-items.ts";
 import { type ResponseFacts, type ResponseState, responseJson } from "./response-object.ts";
 
 /** Keeps a response for later, given as JSON. false: it could not be kept. null: nobody asked for that. */
-export type Keep = ((response: string) => Promise<boolean>) | null;
+export type Keep = ((response: string, output: readonly OutputItem[]) => Promise<boolean>) | null;
 
 export class ResponseReply implements ChunkSource {
   readonly #facts: ResponseFacts;
@@ -67,7 +67,7 @@ export class ResponseReply implements ChunkSource {
   async toJson(): Promise<string> {
     const ended = { status: this.#status, error: null };
     this.#items.end(this.#status);
-    const kept = this.#keep !== null && (await this.#keep(this.#json({ ...ended, store: true })));
+    const kept = this.#keep !== null && (await this.#keep(this.#json({ ...ended, store: true }), this.#items.items));
     return this.#json({ ...ended, store: kept });
   }
 

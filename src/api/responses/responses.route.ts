@@ -1,14 +1,14 @@
 // /v1/responses, OpenAI's Responses API: create, read, delete. A response belongs to the workspace of its token.
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { StoredResponse } from "../../store/response-table.ts";
+import type { ItemPage, PageOptions } from "../../store/conversation-table.ts";
 import { principalOf } from "../http/auth.ts";
 import { errorReplies } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
-import type { Item } from "./items.ts";
 import { answerResponse } from "./responses.answer.ts";
 import { DeletedResponse, InputItems, ResponseEvent, ResponseObject } from "./responses.response-schema.ts";
 import { ResponsesRequest } from "./responses.schema.ts";
+import { responseOf } from "./stored-items.ts";
 
 interface ById {
   Params: { id: string };
@@ -53,7 +53,10 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
         const message = "A stored response cannot be streamed again: read it without stream.";
         throw new ServiceError("invalid_value", message, { param: "stream" });
       }
-      const { response } = await stored(service, request);
+      const { bytes } = await found(service, request);
+      service.storedMemory.hold(principalOf(request).id, reply.raw).reserve(bytes);
+      const response = await service.responses.get(ownerOf(request), request.params.id);
+      if (response === null) throw unknown(request.params.id);
       return reply.type("application/json; charset=utf-8").send(response);
     },
   );
@@ -83,9 +86,22 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
         response: { 200: InputItems, ...errorReplies(400, 404) },
       },
     },
-    async (request) => {
-      const { input } = await stored(service, request);
-      return page(JSON.parse(input) as Item[], request.query);
+    async (request, reply) => {
+      const { inputs } = await found(service, request);
+      const options = pageOptions(request.query);
+      const held = service.storedMemory.hold(principalOf(request).id, reply.raw);
+      const page = await service.conversations.page(
+        ownerOf(request),
+        { id: request.params.id, inputs },
+        options,
+        (bytes) => held.reserve(bytes),
+        responseOf,
+      );
+      if (page === null) {
+        const message = `The input of the response has no item with the id '${options.after!.slice(0, 100)}'.`;
+        throw new ServiceError("invalid_value", message, { param: "after" });
+      }
+      return reply.type("application/json; charset=utf-8").send(listOf(page));
     },
   );
   app.post<ById>(
@@ -95,7 +111,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       schema: { ...common, summary: "Always refused", response: errorReplies(400, 404) },
     },
     async (request) => {
-      await stored(service, request);
+      await found(service, request);
       const message =
         "Only background responses can be cancelled, and this server has none. Close the connection to end a response.";
       throw new ServiceError("invalid_value", message);
@@ -107,11 +123,11 @@ function ownerOf(request: FastifyRequest): string {
   return principalOf(request).workspace.id;
 }
 
-async function stored(service: Service, request: FastifyRequest<ById>): Promise<StoredResponse> {
+async function found(service: Service, request: FastifyRequest<ById>): Promise<{ bytes: number; inputs: number }> {
   const { id } = request.params;
-  const found = await service.responses.get(ownerOf(request), id);
-  if (found === null) throw unknown(id);
-  return found;
+  const size = await service.responses.sizeOf(ownerOf(request), id);
+  if (size === null) throw unknown(id);
+  return size;
 }
 
 function unknown(id: string): ServiceError {
@@ -119,7 +135,7 @@ function unknown(id: string): ServiceError {
 }
 
 /** `limit`: 1 to 100, by default 20. `order`: newest first unless it is asc. `after`: the id of an item. */
-function page(items: readonly Item[], { limit: wanted = "20", order = "desc", after }: ById["Querystring"]) {
+function pageOptions({ limit: wanted = "20", order = "desc", after }: ById["Querystring"]): PageOptions {
   const limit = Number(wanted);
   if (!Number.isInteger(limit) || limit < 1 || limit > 100) {
     throw new ServiceError("invalid_value", "limit must be an integer from 1 to 100.", { param: "limit" });
@@ -127,14 +143,12 @@ function page(items: readonly Item[], { limit: wanted = "20", order = "desc", af
   if (order !== "asc" && order !== "desc") {
     throw new ServiceError("invalid_value", "order must be asc or desc.", { param: "order" });
   }
-  const ordered = order === "asc" ? items : items.toReversed();
-  const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
-  const data = ordered.slice(start, start + limit);
-  return {
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: start + limit < ordered.length,
-  };
+  return { limit, descending: order === "desc", after: after ?? null };
+}
+
+/** JSON. The items have been JSON all the time. */
+function listOf({ items, hasMore }: ItemPage): string {
+  const data = items.map(({ id, item }) => item ?? JSON.stringify({ type: "item_reference", id }));
+  const ends = JSON.stringify({ first_id: items[0]?.id ?? null, last_id: items.at(-1)?.id ?? null, has_more: hasMore });
+  return `{"object":"list","data":[${data.join(",")}],${ends.slice(1)}`;
 }

@@ -6,104 +6,59 @@ import { getHeapStatistics } from "node:v8";
 import { ServiceError } from "../../errors/service-error.ts";
 import { LOGPROB_BYTES, MOST_IN_A_REPLY } from "../request/logprob-request.ts";
 import type { WireTokenLogprob } from "./logprobs.wire.ts";
+import { type HeldMemory, type MemoryLimits, SharedMemory } from "./shared-memory.ts";
 
 /** Room is taken in steps of this size once a reply holds more than was expected. */
 const STEP_BYTES = 2 ** 20;
 
-export interface LogprobLimits {
-  /** Bytes of all replies, and of those to one client. */
-  all: number;
-  each: number;
-}
-
 /** A quarter of the heap, because text is copied while it is sent; half of that for one client. One whole reply always fits. */
-export function logprobLimits(heap: number = getHeapStatistics().heap_size_limit): LogprobLimits {
+export function logprobLimits(heap: number = getHeapStatistics().heap_size_limit): MemoryLimits {
   const whole = MOST_IN_A_REPLY * LOGPROB_BYTES;
   return { all: Math.max(whole, Math.floor(heap / 4)), each: Math.max(whole, Math.floor(heap / 8)) };
 }
 
 export class LogprobMemory {
-  readonly #limits: LogprobLimits;
-  /** By client. */
-  readonly #taken = new Map<string, number>();
-  #all = 0;
+  readonly #memory: SharedMemory;
 
-  constructor(limits: LogprobLimits = logprobLimits()) {
-    this.#limits = limits;
+  constructor(limits: MemoryLimits = logprobLimits()) {
+    this.#memory = new SharedMemory(limits, (whose, most) => {
+      const message =
+        `The log probabilities of ${whose} replies in progress would take more than ${most} bytes. ` +
+        "Try again later, or ask for fewer, or for a stream.";
+      return new ServiceError("logprobs_full", message, { retryAfter: 1 });
+    });
   }
 
   /** Bytes that are taken. */
   get taken(): number {
-    return this.#all;
+    return this.#memory.taken;
   }
 
   /** Room for a reply in `response` with so many log-probabilities. Throws 429. */
   hold(client: string, expected: number, response: ServerResponse): HeldLogprobs {
-    const held = new HeldLogprobs(
-      (bytes) => this.#take(client, bytes),
-      (bytes) => this.#giveBack(client, bytes),
-    );
-    held.reserve(expected * LOGPROB_BYTES);
-    if (response.closed) held.release();
-    else response.once("close", () => held.release());
-    return held;
-  }
-
-  #take(client: string, bytes: number): void {
-    const own = (this.#taken.get(client) ?? 0) + bytes;
-    const isOwn = own > this.#limits.each;
-    if (isOwn || this.#all + bytes > this.#limits.all) {
-      const [whose, most] = isOwn ? ["your replies", this.#limits.each] : ["all replies", this.#limits.all];
-      const message =
-        `The log probabilities of ${whose} in progress would take more than ${most} bytes. ` +
-        "Try again later, or ask for fewer, or for a stream.";
-      throw new ServiceError("logprobs_full", message, { retryAfter: 1 });
-    }
-    this.#taken.set(client, own);
-    this.#all += bytes;
-  }
-
-  #giveBack(client: string, bytes: number): void {
-    const left = (this.#taken.get(client) ?? 0) - bytes;
-    if (left > 0) this.#taken.set(client, left);
-    else this.#taken.delete(client);
-    this.#all -= bytes;
+    const room = this.#memory.hold(client, response);
+    room.reserve(expected * LOGPROB_BYTES);
+    return new HeldLogprobs(room);
   }
 }
 
 /** What one reply holds. */
 export class HeldLogprobs {
-  readonly #take: (bytes: number) => void;
-  readonly #giveBack: (bytes: number) => void;
-  #room = 0;
+  readonly #room: HeldMemory;
   #held = 0;
-  #released = false;
 
-  constructor(take: (bytes: number) => void, giveBack: (bytes: number) => void) {
-    this.#take = take;
-    this.#giveBack = giveBack;
+  constructor(room: HeldMemory) {
+    this.#room = room;
   }
 
-  /** Throws 429 when there is no room for `bytes` more. */
-  reserve(bytes: number): void {
-    if (this.#released || bytes === 0) return;
-    this.#take(bytes);
-    this.#room += bytes;
-  }
-
-  /** Throws 429 when they do not fit. */
+  /** Throws 429 when there is no room for them. */
   add(entries: readonly WireTokenLogprob[]): void {
     for (const entry of entries) {
       this.#held += sizeOf(entry);
       for (const other of entry.top_logprobs) this.#held += sizeOf(other);
     }
-    if (this.#held > this.#room) this.reserve(Math.max(STEP_BYTES, this.#held - this.#room));
-  }
-
-  release(): void {
-    this.#released = true;
-    this.#giveBack(this.#room);
-    this.#room = 0;
+    const missing = this.#held - this.#room.taken;
+    if (missing > 0) this.#room.reserve(Math.max(STEP_BYTES, missing));
   }
 }
 
