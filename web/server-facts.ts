@@ -30,6 +30,8 @@ export interface Principal {
   workspace: { id: string; name: string };
   /** Signed in by a link. */
   session: boolean;
+  /** Of the workspace, in bytes; null without training. */
+  storage: { limit: number; used: number } | null;
 }
 
 /** Null until the server has told. */

@@ -22,6 +22,7 @@ import { PACKAGE_VERSION } from "../system/version.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";
+import type { AccountView } from "../training/account.ts";
 import { Authenticator, type Principal, principalOf } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
@@ -113,6 +114,8 @@ export class Service {
   /** Taken by every request before it is rendered and tokenised. */
   readonly turns = new Turns();
   readonly metrics: Metrics;
+  /** What a workspace has on disk. Training adds it. */
+  accountOf: ((workspace: string) => Promise<AccountView>) | null = null;
   readonly systemFingerprint: string;
   readonly checkpoint: ServedCheckpoint | null;
   readonly #cut = new AbortController();

@@ -7,8 +7,8 @@ import type {
   ChatCompletion,
   Checkpoint,
   DeletedCheckpoints,
+  Me,
   Message,
-  Principal,
   ServerInfo,
   ServerStatus,
   SessionCode,
@@ -73,7 +73,7 @@ export class FlywheelClient {
   }
 
   /** Who the key belongs to. */
-  me(): Promise<Principal> {
+  me(): Promise<Me> {
     return this.#connection.json("GET", "/me");
   }
 

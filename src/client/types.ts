@@ -230,6 +230,32 @@ export interface Principal {
   session: boolean;
 }
 
+/** Who the key belongs to, and what its workspace has on disk. */
+export interface Me extends Principal {
+  /** null without training, or without its scope. */
+  storage: Storage | null;
+}
+
+/** In bytes. */
+export interface Storage {
+  limit: number;
+  /** The sum of all that follow. */
+  used: number;
+  steps: number;
+  /** Deleted steps and gradients whose files are still there. */
+  deleted: number;
+  /** Data of open jobs and operations, and what they will leave. */
+  open_jobs: number;
+  /** Gradients that wait for an optimizer step. */
+  gradients: number;
+  /** What jobs were trained on. */
+  records: number;
+  /** Reports, events and curves of jobs, and results of operations. */
+  results: number;
+  /** What is being written now. */
+  reserved: number;
+}
+
 export interface SessionCode {
   /** Valid for 10 minutes, and once. */
   code: string;

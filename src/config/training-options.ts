@@ -110,14 +110,14 @@ export const TRAINING_OPTIONS = {
   maxStepBytes: integer(
     "Training",
     50 * 2 ** 30,
-    "Disk space for the steps of one workspace's models. Deleted steps do not count. Beyond that, new jobs get 429.",
+    "Disk space for the training of one workspace: steps (deleted ones until their files are gone), data of open jobs and what they will leave, gradients, records, reports, bodies that arrive. What would exceed it gets 429.",
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),
   keepTrajectories: kept(
     "Training",
     "2Gi/30d",
-    "How much of what jobs were trained on is kept for reading: BYTES, DAYS (30d) or both. Beyond that, the oldest go. 0 keeps none.",
+    "How much of what jobs were trained on is kept for reading, per workspace: BYTES, DAYS (30d) or both. Beyond that, and beyond a quarter of --max-step-bytes, the oldest go. 0 keeps none.",
   ),
   loraRank: integer("Training", 8, "Rank of new models' adapters. At most --max-lora-rank.", { min: 1, max: 512 }),
   loraAlpha: integer("Training", 16, "Alpha of new models' adapters. They are scaled by alpha / rank.", { min: 1 }),

@@ -273,8 +273,8 @@ export const ERRORS = {
   },
   quota_exceeded: {
     ...LIMITED,
-    meaning: "The token's owner has reached the operator's limit on disk space or open jobs.",
-    fix: "Delete checkpoints or models, or wait for jobs to finish. The operator can raise the limits.",
+    meaning: "The workspace has reached the operator's limit on disk space (`--max-step-bytes`) or open jobs.",
+    fix: "Delete checkpoints or models, or wait for jobs to finish. `GET /v1/me` shows what takes the space. The operator can raise the limits.",
     repeat: "useless",
   },
   queue_full: {

@@ -53,7 +53,19 @@ export interface JobRecord {
   updatedAt: string;
 }
 
-export type NewJob = Pick<JobRecord, "id" | "modelId" | "owner" | "kind" | "config" | "idempotencyKey" | "requestHash">;
+export type NewJob = Pick<
+  JobRecord,
+  "id" | "modelId" | "owner" | "kind" | "config" | "idempotencyKey" | "requestHash"
+> &
+  JobBytes;
+
+/** What a job counts in the account of its workspace (account-table.ts). */
+export interface JobBytes {
+  /** Its data and what it will leave. They count while it is open. */
+  openBytes: number;
+  /** Its record. */
+  recordBytes: number;
+}
 
 export interface JobEnd {
   status: "COMPLETED" | "FAILED" | "CANCELLED";
@@ -73,6 +85,24 @@ export const JOB_COLUMNS = `id, model_id AS "modelId", owner, kind, status, prog
   request_hash AS "requestHash", training_start AS "trainingStart", training_end AS "trainingEnd", created_at AS "createdAt",
   updated_at AS "updatedAt"`;
 
+/** What a row takes, and what a gradient step leaves in events and curves, in bytes. */
+const ROW_BYTES = 2048;
+
+/** What the row of a new job takes. */
+export function rowBytes(config: string): number {
+  return ROW_BYTES + Buffer.byteLength(config);
+}
+
+/** What its report, and the events and curves of its gradient steps, add to that. */
+export function reportBytes(report: string, gradientSteps: number): number {
+  return Buffer.byteLength(report) + ROW_BYTES * gradientSteps;
+}
+
+/** What a job leaves in the database and in curves. `report`, `gradientSteps`: SQL. */
+export function resultBytes(report: string, gradientSteps = "gradient_steps"): string {
+  return `${ROW_BYTES} * (1 + COALESCE(${gradientSteps}, 0)) + OCTET_LENGTH(config) + COALESCE(OCTET_LENGTH(${report}), 0)`;
+}
+
 export class JobTable {
   readonly #sql: Sql;
   readonly #events: EventTable;
@@ -85,9 +115,11 @@ export class JobTable {
   async insert(job: NewJob): Promise<JobRecord> {
     const now = new Date().toISOString();
     await this.#sql.run(
-      `INSERT INTO jobs (id, model_id, owner, kind, status, config, idempotency_key, request_hash, created_at, updated_at)
-       VALUES (?1, ?2, ?3, ?4, 'PENDING', ?5, ?6, ?7, ?8, ?9)`,
-      ...[job.id, job.modelId, job.owner, job.kind, job.config, job.idempotencyKey, job.requestHash, now, now],
+      `INSERT INTO jobs (id, model_id, owner, kind, status, config, idempotency_key, request_hash, created_at, updated_at,
+         open_bytes, record_bytes, result_bytes)
+       VALUES (?1, ?2, ?3, ?4, 'PENDING', ?5, ?6, ?7, ?8, ?8, ?9, ?10, ${ROW_BYTES} + OCTET_LENGTH(?5))`,
+      ...[job.id, job.modelId, job.owner, job.kind, job.config, job.idempotencyKey, job.requestHash, now],
+      ...[job.openBytes, job.recordBytes],
     );
     return (await this.get(job.id))!;
   }
@@ -100,10 +132,21 @@ export class JobTable {
     return (await this.#sql.get("SELECT 1 AS found FROM jobs WHERE id = ?1", id)) !== undefined;
   }
 
-  /** Of all jobs, whoever owns them. */
-  async ids(): Promise<Set<string>> {
-    const rows = await this.#sql.all<{ id: string }>("SELECT id FROM jobs WHERE kind IN ('rl', 'sft')");
-    return new Set(rows.map(({ id }) => id));
+  /** All whole jobs by id, whoever owns them, each with what its record counts. */
+  async recorded(): Promise<Map<string, { owner: string; bytes: number }>> {
+    const sql = "SELECT id, owner, record_bytes AS bytes FROM jobs WHERE kind IN ('rl', 'sft')";
+    const rows = await this.#sql.all<{ id: string; owner: string; bytes: number }>(sql);
+    return new Map(rows.map(({ id, ...rest }) => [id, rest]));
+  }
+
+  /** A file was added to the record of a job. */
+  async addRecordBytes(id: string, bytes: number): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET record_bytes = record_bytes + ?2 WHERE id = ?1", id, bytes);
+  }
+
+  /** Corrects what the record of a job counts, unless that changed meanwhile. */
+  async correctRecordBytes(id: string, from: number, to: number): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET record_bytes = ?3 WHERE id = ?1 AND record_bytes = ?2", id, from, to);
   }
 
   /** A whole job. */

@@ -23,7 +23,7 @@ describe.each(STORES)("leases on %s", (kind) => {
   async function waiting(count: number, models = count): Promise<void> {
     for (let i = 0; i < count; i++) {
       const job = { id: `j${i}`, modelId: `m${i % models}`, owner: "me", kind: "rl" as const, config: "{}" };
-      await tables.jobTable.insert({ ...job, idempotencyKey: null, requestHash: null });
+      await tables.jobTable.insert({ ...job, idempotencyKey: null, requestHash: null, openBytes: 0, recordBytes: 0 });
     }
   }
   const claim = async (worker = "w", ms = LEASE_MS) => (await tables.leaseTable.claim(worker, ms))!;

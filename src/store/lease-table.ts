@@ -4,7 +4,7 @@
 
 import { DATABASE_NOW } from "./clock.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
-import { JOB_COLUMNS, type JobEnd, type JobRecord, type JobRow, jobOf, plainText } from "./job-table.ts";
+import { JOB_COLUMNS, type JobEnd, type JobRecord, type JobRow, jobOf, plainText, resultBytes } from "./job-table.ts";
 import type { Sql, SqlValue } from "./store.ts";
 
 /** The right to run a job. */
@@ -80,7 +80,8 @@ export class LeaseTable {
 
   /** All of it but the number of gradient steps is JSON. */
   async setReport(lease: Lease, report: string, totals: string, gradientSteps: number): Promise<void> {
-    await this.#write(lease, "report = ?4, totals = ?5, gradient_steps = ?6", report, totals, gradientSteps);
+    const set = `report = ?4, totals = ?5, gradient_steps = ?6, result_bytes = ${resultBytes("?4", "CAST(?6 AS BIGINT)")}`;
+    await this.#write(lease, set, report, totals, gradientSteps);
   }
 
   async setProgress(lease: Lease, progress: number): Promise<void> {
@@ -105,7 +106,7 @@ export class LeaseTable {
   /** Records the final status and its event. Must run in a transaction, with whatever becomes visible with it. */
   async finish(lease: Lease, end: JobEnd, eventId?: string): Promise<JobEvent> {
     const sql = `UPDATE jobs SET status = ?3, worker = NULL, lease_until = NULL, error_message = ?4, to_step = ?5,
-        report = COALESCE(?6, report), reward_std_dev = ?7, training_end = ?8, updated_at = ?8,
+        report = COALESCE(?6, report), result_bytes = ${resultBytes("COALESCE(?6, report)")}, reward_std_dev = ?7, training_end = ?8, updated_at = ?8,
         progress = CASE WHEN CAST(?3 AS TEXT) = 'COMPLETED' THEN 1 ELSE progress END
       WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'`;
     const { status, errorMessage, toStep, report, rewardStdDev, event } = end;

@@ -346,6 +346,54 @@ const storedItems: Migration = {
   `,
 };
 
+const accounts: Migration = {
+  name: "bytes of workspaces",
+  // All in bytes. jobs.open_bytes: its data and what it will leave, while it is open. gradient_bytes: that wait for an
+  // optimizer step. result_bytes: what its row, report, events and curves take. accounts: locked by whoever makes one larger.
+  // reservations.until: milliseconds since 1970 by the clock of the database.
+  sqlite: `
+    ALTER TABLE steps ADD COLUMN metric_bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE steps SET metric_bytes = OCTET_LENGTH(metrics);
+    ALTER TABLE removed_steps ADD COLUMN owner TEXT;
+    ALTER TABLE removed_steps ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN open_bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN gradient_bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN record_bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN result_bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE jobs SET result_bytes = 2048 + OCTET_LENGTH(config) + COALESCE(OCTET_LENGTH(report), 0) + 2048 * COALESCE(gradient_steps, 0);
+    CREATE INDEX steps_by_bytes ON steps (model_id, bytes, metric_bytes);
+    CREATE INDEX jobs_by_bytes ON jobs (owner, status, open_bytes, gradient_bytes, record_bytes, result_bytes);
+    CREATE TABLE accounts (owner TEXT PRIMARY KEY, changes INTEGER NOT NULL);
+    CREATE TABLE reservations (
+      id TEXT PRIMARY KEY,
+      owner TEXT NOT NULL,
+      server TEXT NOT NULL,
+      bytes INTEGER NOT NULL,
+      until INTEGER NOT NULL
+    );
+    CREATE INDEX reservations_by_owner ON reservations (owner, bytes);
+  `,
+  postgres: `
+    ALTER TABLE steps ADD COLUMN metric_bytes BIGINT NOT NULL DEFAULT 0;
+    UPDATE steps SET metric_bytes = OCTET_LENGTH(metrics);
+    ALTER TABLE removed_steps ADD COLUMN owner TEXT COLLATE "C", ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN open_bytes BIGINT NOT NULL DEFAULT 0, ADD COLUMN gradient_bytes BIGINT NOT NULL DEFAULT 0,
+      ADD COLUMN record_bytes BIGINT NOT NULL DEFAULT 0, ADD COLUMN result_bytes BIGINT NOT NULL DEFAULT 0;
+    UPDATE jobs SET result_bytes = 2048 + OCTET_LENGTH(config) + COALESCE(OCTET_LENGTH(report), 0) + 2048 * COALESCE(gradient_steps, 0);
+    CREATE INDEX steps_by_bytes ON steps (model_id, bytes, metric_bytes);
+    CREATE INDEX jobs_by_bytes ON jobs (owner, status, open_bytes, gradient_bytes, record_bytes, result_bytes);
+    CREATE TABLE accounts (owner TEXT COLLATE "C" PRIMARY KEY, changes BIGINT NOT NULL);
+    CREATE TABLE reservations (
+      id TEXT COLLATE "C" PRIMARY KEY,
+      owner TEXT COLLATE "C" NOT NULL,
+      server TEXT COLLATE "C" NOT NULL,
+      bytes BIGINT NOT NULL,
+      until BIGINT NOT NULL
+    );
+    CREATE INDEX reservations_by_owner ON reservations (owner, bytes);
+  `,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -361,6 +409,7 @@ export const MIGRATIONS: readonly Migration[] = [
   tokenUse,
   responses,
   storedItems,
+  accounts,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

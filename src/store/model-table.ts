@@ -180,8 +180,8 @@ export class ModelTable {
     const moved = await this.#sql.run(sql, step + 1, modelId, step);
     if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
     await this.#sql.run(
-      `INSERT INTO steps (id, model_id, step, job_id, bytes, folder, digest, metrics, reward, created_at)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+      `INSERT INTO steps (id, model_id, step, job_id, bytes, folder, digest, metrics, reward, created_at, metric_bytes)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, OCTET_LENGTH(?8))`,
       ...[randomUUID(), modelId, step, jobId, bytes, folder, digest],
       ...[JSON.stringify(metrics), metrics[REWARD] ?? null, new Date().toISOString()],
     );
@@ -243,27 +243,21 @@ export class ModelTable {
     return (await this.#sql.get<{ count: number }>(sql, modelId))!.count;
   }
 
-  /** Returns the name of its folder; null = there was no such step. */
-  async deleteStep(modelId: string, step: number): Promise<string | null> {
-    const sql = `DELETE FROM steps WHERE model_id = ?1 AND step = ?2 RETURNING ${FOLDER}`;
-    return (await this.#sql.all<{ folder: string }>(sql, modelId, step))[0]?.folder ?? null;
+  /** Returns what its files are; null = there was no such step. */
+  async deleteStep(modelId: string, step: number): Promise<Pick<StepFiles, "folder" | "bytes"> | null> {
+    const sql = `DELETE FROM steps WHERE model_id = ?1 AND step = ?2 RETURNING ${FOLDER}, bytes`;
+    return (await this.#sql.all<Pick<StepFiles, "folder" | "bytes">>(sql, modelId, step))[0] ?? null;
   }
 
   async setMetrics(modelId: string, step: number, metrics: Record<string, number>): Promise<void> {
-    const sql = "UPDATE steps SET metrics = ?1, reward = ?2 WHERE model_id = ?3 AND step = ?4";
+    const sql =
+      "UPDATE steps SET metrics = ?1, reward = ?2, metric_bytes = OCTET_LENGTH(?1) WHERE model_id = ?3 AND step = ?4";
     await this.#sql.run(sql, JSON.stringify(metrics), metrics[REWARD] ?? null, modelId, step);
   }
 
   /** Whether any model was trained. */
   async hasTrainedSteps(): Promise<boolean> {
     return (await this.#sql.get("SELECT 1 AS found FROM steps WHERE step > 0 LIMIT 1")) !== undefined;
-  }
-
-  /** Bytes of all steps of an owner's models. A removed step does not count, even while its files are still there. */
-  async bytesOf(owner: string): Promise<number> {
-    const sql = `SELECT CAST(SUM(bytes) AS BIGINT) AS bytes FROM steps JOIN models ON models.id = model_id
-      WHERE owner = ?1`;
-    return (await this.#sql.get<{ bytes: number | null }>(sql, owner))?.bytes ?? 0;
   }
 
   /** The models that the rest of a query selects. */

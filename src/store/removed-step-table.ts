@@ -13,6 +13,12 @@ export interface RemovedStep {
   removedAt: number;
 }
 
+/** Whose account the files count in until they are deleted, and how much. */
+export interface RemovedBytes {
+  owner: string;
+  bytes: number;
+}
+
 export class RemovedStepTable {
   readonly #sql: Sql;
 
@@ -20,10 +26,10 @@ export class RemovedStepTable {
     this.#sql = sql;
   }
 
-  async insert({ modelId, step, folder, removedAt }: RemovedStep): Promise<void> {
-    const sql = `INSERT INTO removed_steps (folder, model_id, step, removed_at) VALUES (?1, ?2, ?3, ?4)
+  async insert({ modelId, step, folder, removedAt, owner, bytes }: RemovedStep & RemovedBytes): Promise<void> {
+    const sql = `INSERT INTO removed_steps (folder, model_id, step, removed_at, owner, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
       ON CONFLICT (folder) DO NOTHING`;
-    await this.#sql.run(sql, folder, modelId, step, removedAt);
+    await this.#sql.run(sql, folder, modelId, step, removedAt, owner, bytes);
   }
 
   /** Longest gone first. */

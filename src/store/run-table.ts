@@ -1,7 +1,7 @@
 // The rows of training runs, and what their operations have in common. The operations themselves are rows of jobs: they
 // wait, run, end and survive crashes in the same way.
 
-import { type JobRecord, OPERATION_KINDS, readJobs } from "./job-table.ts";
+import { type JobRecord, OPERATION_KINDS, readJobs, resultBytes } from "./job-table.ts";
 import type { Sql } from "./store.ts";
 
 export interface RunRecord {
@@ -70,15 +70,43 @@ export class RunTable {
     return readJobs(this.#sql, rest, runId);
   }
 
+  /** The operations whose gradients are kept: also those that a cancel has dropped while another operation ran. */
+  async keptGradients(runId: string): Promise<string[]> {
+    const sql = "SELECT id FROM jobs WHERE model_id = ?1 AND gradient_bytes > 0";
+    return (await this.#sql.all<{ id: string }>(sql, runId)).map(({ id }) => id);
+  }
+
+  /** The ids of all operations whose gradients are kept, or may be in the making. */
+  async gradients(): Promise<Set<string>> {
+    const sql = `SELECT id FROM jobs WHERE gradient_bytes > 0
+      OR (kind = 'forward_backward' AND status IN ('PENDING', 'RUNNING'))
+      OR (kind = 'forward_backward' AND status = 'COMPLETED' AND to_step IS NULL)`;
+    return new Set((await this.#sql.all<{ id: string }>(sql)).map(({ id }) => id));
+  }
+
+  /** The gradients of an operation are kept from now on; 0 = they go. */
+  async setGradientBytes(operationId: string, bytes: number): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET gradient_bytes = ?2 WHERE id = ?1", operationId, bytes);
+  }
+
+  /** Of all operations of a run. */
+  async gradientBytes(runId: string): Promise<number> {
+    const sql = "SELECT CAST(COALESCE(SUM(gradient_bytes), 0) AS BIGINT) AS bytes FROM jobs WHERE model_id = ?1";
+    return (await this.#sql.get<{ bytes: number }>(sql, runId))!.bytes;
+  }
+
   /** Marks the waiting gradients as used (or dropped) by this step. */
   async consumeContributions(runId: string, step: number): Promise<void> {
-    const sql = `UPDATE jobs SET to_step = ?1 WHERE model_id = ?2 AND kind = 'forward_backward' AND status = 'COMPLETED'
+    const sql = `UPDATE jobs SET to_step = ?1, gradient_bytes = 0 WHERE model_id = ?2 AND kind = 'forward_backward' AND status = 'COMPLETED'
       AND to_step IS NULL`;
     await this.#sql.run(sql, step, runId);
   }
 
   async dropResult(operationId: string): Promise<void> {
-    await this.#sql.run("UPDATE jobs SET report = NULL WHERE id = ?1", operationId);
+    await this.#sql.run(
+      `UPDATE jobs SET report = NULL, result_bytes = ${resultBytes("NULL")} WHERE id = ?1`,
+      operationId,
+    );
   }
 
   async #one(where: string, ...values: string[]): Promise<RunRecord | null> {

@@ -21,7 +21,7 @@ describe.each(STORES)("servers on %s", (kind) => {
     const replicas = [{ name: "r", state: "ready", inFlight: 3 }];
     await serverTable.beat({ ...SERVER, facts: { models: ["m"], replicas } });
     const job = { id: "j", modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-    await jobTable.insert({ ...job, idempotencyKey: null, requestHash: null });
+    await jobTable.insert({ ...job, idempotencyKey: null, requestHash: null, openBytes: 0, recordBytes: 0 });
     await leaseTable.claim("s1", 1000);
     const seen = await serverTable.list();
     expect(seen.map(({ role, version, running }) => [role, version, running.length])).toEqual([

@@ -1,5 +1,6 @@
 // The tables of training, all on the same thing: the store, or one of its transactions.
 
+import { AccountTable } from "./account-table.ts";
 import { CurveTable } from "./curve-table.ts";
 import { EventTable } from "./event-table.ts";
 import { JobTable } from "./job-table.ts";
@@ -13,6 +14,7 @@ import { ServerTable } from "./server-table.ts";
 import type { Sql, Store, TransactionOptions } from "./store.ts";
 
 export interface Tables {
+  readonly accountTable: AccountTable;
   readonly modelTable: ModelTable;
   readonly modelSummaryTable: ModelSummaryTable;
   readonly removedStepTable: RemovedStepTable;
@@ -34,6 +36,7 @@ export type Alongside = (tx: Tables) => Promise<void>;
 export function tablesOn(sql: Sql): Tables {
   const eventTable = new EventTable(sql);
   return {
+    accountTable: new AccountTable(sql),
     modelTable: new ModelTable(sql),
     modelSummaryTable: new ModelSummaryTable(sql),
     removedStepTable: new RemovedStepTable(sql),

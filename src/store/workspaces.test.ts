@@ -15,7 +15,16 @@ async function addModel(store: Store, owner: string, name: string): Promise<stri
 }
 
 async function addJob(store: Store, owner: string, modelId: string, idempotencyKey: string | null = null) {
-  const job = { id: randomUUID(), modelId, owner, kind: "rl" as const, config: "{}", requestHash: null };
+  const job = {
+    id: randomUUID(),
+    modelId,
+    owner,
+    kind: "rl" as const,
+    config: "{}",
+    requestHash: null,
+    openBytes: 0,
+    recordBytes: 0,
+  };
   return (await tablesOn(store).jobTable.insert({ ...job, idempotencyKey })).id;
 }
 

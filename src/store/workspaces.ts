@@ -92,7 +92,7 @@ export async function moveContents(tx: Sql, from: Workspace, to: Workspace): Pro
     ...[from.id, to.id],
   );
   await tx.run("DELETE FROM stored_bytes WHERE owner = ?1", from.id);
-  for (const table of ["models", "jobs", "runs", "stored_responses"]) {
+  for (const table of ["models", "jobs", "runs", "stored_responses", "removed_steps", "reservations"]) {
     await tx.run(`UPDATE ${table} SET owner = ?2 WHERE owner = ?1`, from.id, to.id);
   }
 }

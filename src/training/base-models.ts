@@ -4,10 +4,12 @@
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
+import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { orAborted } from "../pacing/or-aborted.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "./contract.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
+import { type StepSizes, stepSizes } from "./files/step-size.ts";
 import { TrainingError } from "./training-error.ts";
 
 export interface BaseModel {
@@ -47,10 +49,12 @@ export function limitsOf(trainer: Trainer, task: LimitsTask): BaseModel["limits"
 export class BaseModels {
   readonly #models: readonly BaseModel[];
   readonly #identities: ReadonlyMap<BaseModel, string>;
+  readonly #configs: ReadonlyMap<BaseModel, ModelConfig>;
 
   constructor(models: readonly BaseModel[]) {
     this.#models = models;
     this.#identities = new Map(models.map((model) => [model, checkpointIdentity(model.folder)]));
+    this.#configs = new Map(models.map((model) => [model, readModelConfig(model.folder)]));
   }
 
   names(): string[] {
@@ -66,6 +70,11 @@ export class BaseModels {
       cause = error;
     }
     throw new TrainingError("base_model_changed", { baseModel: model.name }, cause);
+  }
+
+  /** How large the files of an adapter of this rank are. */
+  sizes(model: BaseModel, rank: number): StepSizes {
+    return stepSizes(this.#configs.get(model)!, rank);
   }
 
   get(name: string): BaseModel | null {

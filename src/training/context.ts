@@ -4,6 +4,7 @@
 import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/store.ts";
 import type { Tables, Transaction } from "../store/tables.ts";
+import type { Account } from "./account.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
@@ -20,6 +21,7 @@ export interface TrainingContext extends Tables {
   server: ServerPart;
   times: LeaseTimes;
   workspace: Workspace;
+  account: Account;
   records: Records;
   bases: BaseModels;
   trainer: Trainer;
@@ -66,9 +68,9 @@ export interface TrainingSettings {
   maxStepsPerModel: number;
   /** Waiting and running jobs of one owner. */
   maxOpenJobs: number;
-  /** Bytes of all steps of one owner. */
+  /** Bytes of everything that one owner has on disk (account.ts). */
   maxBytesPerOwner: number;
-  /** How many records of jobs are kept, and how long. */
+  /** How many records of jobs are kept for one owner, and how long. */
   keepRecords: RecordBound;
   /** Threads of a trainer. */
   threads: number;

@@ -162,13 +162,16 @@ export class Models {
   async log(id: string, owner: string, split: string, groups: GroupLog): Promise<Record<string, number>> {
     await this.owned(id, owner);
     const metrics = groups.metrics(split);
-    await this.#context.transaction(async ({ modelTable }) => {
+    await this.#context.transaction(async (tx) => {
+      const { modelTable } = tx;
       const newest = await modelTable.newestStep(id);
       if (!newest) return;
       const merged = { ...newest.metrics, ...metrics };
       if (Object.keys(merged).length > MAX_STEP_METRICS) {
         throw new TrainingError("too_many_metrics", { step: newest.step, limit: MAX_STEP_METRICS });
       }
+      const more = sizeOf(merged) - sizeOf(newest.metrics);
+      if (more > 0) await this.#context.account.assertRoom(tx, owner, more);
       await modelTable.setMetrics(id, newest.step, merged);
     });
     return metrics;
@@ -176,16 +179,20 @@ export class Models {
 
   /** Deletes the model with its jobs and returns its steps. null = it has open jobs: without a row, none could end. */
   #deleteRows(id: string): Promise<StepRecord[] | null> {
-    return this.#context.transaction(async ({ jobTable, modelTable, removedStepTable, newsTable }) => {
+    return this.#context.transaction(async ({ jobTable, modelTable, runTable, removedStepTable, newsTable }) => {
       if ((await jobTable.countOpenOf(id)) > 0) return null;
       const model = await modelTable.get(id);
-      if (model) await newsTable.modelDeleted(model, Date.now());
+      if (!model) return []; // somebody else deleted it meanwhile
+      const { owner } = model;
+      await newsTable.modelDeleted(model, Date.now());
       const steps = await modelTable.steps(id);
+      const gone = { modelId: id, removedAt: Date.now(), owner };
+      await removedStepTable.insert({ ...gone, step: null, folder: id, bytes: await runTable.gradientBytes(id) });
+      for (const { step, folder, bytes } of steps) {
+        await removedStepTable.insert({ ...gone, step, folder: join(id, folder), bytes });
+      }
       await jobTable.deleteOf(id);
       await modelTable.delete(id);
-      const gone = { modelId: id, removedAt: Date.now() };
-      for (const { step, folder } of steps) await removedStepTable.insert({ ...gone, step, folder: join(id, folder) });
-      await removedStepTable.insert({ ...gone, step: null, folder: id });
       return steps;
     });
   }
@@ -194,6 +201,11 @@ export class Models {
     const found = (await this.step(modelId, owner, step ?? "latest")).step;
     return { model: await this.owned(modelId, owner), step: found, withOptimizer: true };
   }
+}
+
+/** In bytes, as the database has it. */
+function sizeOf(metrics: Record<string, number>): number {
+  return Buffer.byteLength(JSON.stringify(metrics));
 }
 
 /** Whether publishing a model's first step failed because its name was taken meanwhile. */

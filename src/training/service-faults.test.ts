@@ -165,7 +165,7 @@ describe("faults", () => {
     const full = (code: string) => Object.assign(new Error("no space left"), { code });
     const bench = await start();
     const model = await newModel(bench);
-    const draft = await bench.service.jobs.draft();
+    const draft = await bench.service.jobs.draft("me");
     vi.spyOn(draft.input, "finish").mockRejectedValue(full("ENOSPC"));
     const submission = { owner: "me", modelId: model.id, idempotencyKey: null, requestHash: "" };
     const spec = { kind: "rl" as const, config: RL_DEFAULTS };
@@ -210,7 +210,7 @@ describe("faults", () => {
     const second = await submit(bench, model.id);
     const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
     try {
-      await expect(bench.service.jobs.draft()).rejects.toMatchObject({ code: "storage_full" });
+      await expect(bench.service.jobs.draft("me")).rejects.toMatchObject({ code: "storage_full" });
       letGo();
       await ended(bench, first);
       expect(await ended(bench, second)).toMatchObject([

@@ -8,6 +8,7 @@ import type { ModelRecord } from "../store/model-table.ts";
 import type { SeenServer } from "../store/server-table.ts";
 import type { Store } from "../store/store.ts";
 import { tablesOn, transactionsOn } from "../store/tables.ts";
+import { Account, type AccountView } from "./account.ts";
 import type { BaseModels } from "./base-models.ts";
 import {
   type JobObserver,
@@ -49,6 +50,9 @@ export interface TrainingOptions extends TrainingSettings {
   times?: LeaseTimes;
 }
 
+/** Records take at most this part of a workspace's bytes, so that there is room for training. */
+const RECORDS_SHARE = 4;
+
 export class TrainingService {
   readonly models: Models;
   readonly jobs: Jobs;
@@ -65,14 +69,19 @@ export class TrainingService {
   #closed = false;
 
   constructor({ store, workspace, bases, trainer, log, observer, server, times, ...settings }: TrainingOptions) {
+    const tables = tablesOn(store);
+    const transaction = transactionsOn(store);
+    const here = server ?? { id: randomUUID(), runsJobs: true, alone: true };
+    const { maxBytesPerOwner: limit, keepRecords: keep } = settings;
     const context: TrainingContext = {
-      ...tablesOn(store),
-      transaction: transactionsOn(store),
+      ...tables,
+      transaction,
+      account: new Account({ tables, transaction, server: here.id, limit, log }),
       hints: store,
-      server: server ?? { id: randomUUID(), runsJobs: true, alone: true },
+      server: here,
       times: times ?? LEASE_TIMES,
       workspace,
-      records: new Records(workspace.records, settings.keepRecords),
+      records: new Records(workspace.records, { ...keep, bytes: Math.min(keep.bytes, limit / RECORDS_SHARE) }),
       bases,
       trainer,
       settings,
@@ -122,6 +131,16 @@ export class TrainingService {
   /** Removes records of jobs that are beyond the bound, as happens now and then by itself. */
   tidyRecords(): Promise<void> {
     return this.#files.tidyRecords();
+  }
+
+  /** Releases reservations that nobody holds any more, as happens now and then by itself. */
+  tidyAccounts(): Promise<void> {
+    return this.#context.account.tidy();
+  }
+
+  /** What a workspace has on disk, and how much it may have. */
+  account(owner: string): Promise<AccountView> {
+    return this.#context.account.view(owner);
   }
 
   async stats(): Promise<{ running: number; pending: number }> {

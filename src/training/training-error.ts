@@ -31,7 +31,7 @@ export interface TrainingFaults {
   request_id_reused: { requestId: string };
   out_of_sequence: { expected: number; got: number };
   too_many_open_jobs: { limit: number };
-  too_many_bytes: { bytes: number; limit: number };
+  too_many_bytes: { used: number; more: number; limit: number };
   storage_full: object;
   no_kl_reference: { step: number };
   learning_rate_overflow: { sequences: number; rate: number; learningRate: number; power: number };
@@ -79,7 +79,8 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   request_id_reused: ({ requestId }) => `The request_id ${requestId} belongs to a request with another body.`,
   out_of_sequence: ({ expected, got }) => `The next sequence_id of this run is ${expected}, not ${got}.`,
   too_many_open_jobs: ({ limit }) => `At most ${limit} jobs may be waiting or running at once.`,
-  too_many_bytes: ({ bytes, limit }) => `Checkpoints use ${bytes} of ${limit} bytes; delete some before training on.`,
+  too_many_bytes: ({ used, more, limit }) =>
+    `This needs ${more} bytes, and the workspace uses ${used} of ${limit}: delete checkpoints or models, or let jobs finish.`,
   storage_full: () => "The server's disk is full.",
   no_kl_reference: ({ step }) => `The reference of the KL penalty, step ${step}, does not exist.`,
   learning_rate_overflow: ({ sequences, rate, learningRate, power }) =>

@@ -68,7 +68,7 @@ const trajectory = (id, reward) => ({
 });
 process.stdout.write("ready\n");
 for (let i = 0; ; i++) {
-  const draft = await service.jobs.draft();
+  const draft = await service.jobs.draft("me");
   await draft.input.append({ trajectories: [trajectory(3, 0), trajectory(4, 1)], exceptions: 0, metrics: {} });
   const spec = { kind: "rl", config: RL_DEFAULTS };
   const submission = { owner: "me", modelId: models[i % 2].id, spec, idempotencyKey: null, requestHash: "" };

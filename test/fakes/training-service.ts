@@ -221,7 +221,7 @@ export async function submit(
   groups: readonly TrajectoryGroup[] = [scored(["a1 <e>", 1], ["a2 <e>", 0])],
   options: { owner?: string; key?: string; config?: Partial<RlConfig> } = {},
 ): Promise<JobRecord> {
-  const draft = await bench.service.jobs.draft();
+  const draft = await bench.service.jobs.draft(options.owner ?? "me");
   for (const group of groups) await draft.input.append(group);
   return bench.service.jobs.submit(draft, {
     owner: options.owner ?? "me",

@@ -197,7 +197,7 @@ it("a job that the bucket refuses or never answers fails, says so, and publishes
   s3().age(2 * HOUR_MS);
   const { workspace } = members[0]!;
   const folders = new Set((await api.service.models.steps(id, "me")).map(({ folder }) => folder));
-  const rows = { models: new Map([[id, { folders, nextStep: 1, interrupted: false }]]) };
+  const rows = { models: new Map([[id, { folders, nextStep: 1, interrupted: false }]]), gradients: new Set<string>() };
   await workspace.clearLeftovers({ ...rows, jobs: new Set(), running: new Set(), removed: new Set() }, HOUR_MS);
   expect(stepsIn(id)).toEqual(folders);
 });

@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, readdirSync, truncateSync, utimesSync, writeFile
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { folderBytes } from "../../src/training/files/workspace.ts";
+import { ended } from "../fakes/training-service.ts";
 import { shared } from "./shared-server.ts";
-import { finishedJob, goodGroup, group, jobBody, newModel, trajectory } from "./training-requests.ts";
+import { finishedJob, goodGroup, group, jobBody, modelBody, newModel, trajectory } from "./training-requests.ts";
 import { startTrainingServer, type TrainingServer } from "./training-server.ts";
 
 const JOBS = "/v1/preview/training-jobs";
@@ -48,6 +49,33 @@ describe("how long a record stays", () => {
       expect(gone.json.error).toMatchObject({ code: 410, message: expect.stringMatching(/--keep-trajectories/) });
       expect((await small.call("POST", JOBS, { from_job: jobs[0].id, dry_run: true })).status).toBe(410);
       expect((await small.call("GET", `${JOBS}/${jobs[0].id}`)).json.report.trajectories).toHaveLength(2);
+    } finally {
+      await small.close();
+    }
+  });
+
+  it("is bounded for each workspace by itself, and counts in its account", async () => {
+    const { id: measured } = await newModel(server);
+    const { id: one } = await run(jobBody(measured));
+    const bytes = 1.5 * folderBytes(join(folderOf(server, measured), one));
+    const small = await startTrainingServer({ keepRecords: { bytes, ms: 1000_000 } });
+    try {
+      const { id } = await newModel(small);
+      const theirs = (await small.call("POST", "/v1/preview/models", modelBody(), { as: "bob" })).json.id;
+      const job = await run(jobBody(id), JOBS, small);
+      for (let i = 0; i < 3; i++) {
+        const { json } = await small.call("POST", JOBS, jobBody(theirs), { as: "bob" });
+        await ended(small.bench, json);
+      }
+      const used = async (owner: string) => (await small.bench.service.account(owner)).use.records;
+      expect(await used("1")).toBe(folderBytes(join(folderOf(small, id), job.id)));
+      expect(await used("b")).toBeGreaterThan(bytes);
+      await tidy(small);
+      expect((await small.call("GET", `${JOBS}/${job.id}/groups`)).status).toBe(200);
+      const left = readdirSync(folderOf(small, theirs));
+      expect(left).toHaveLength(1);
+      expect(await used("b")).toBe(folderBytes(join(folderOf(small, theirs), left[0]!)));
+      expect(await used("1")).toBe(folderBytes(join(folderOf(small, id), job.id)));
     } finally {
       await small.close();
     }

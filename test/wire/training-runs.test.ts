@@ -1,7 +1,7 @@
 // Training runs over HTTP with the real trainer on a tiny model: the loop of OpenPipe ART's native client, what is
 // refused, and what survives.
 
-import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -190,6 +190,8 @@ describe("a run", () => {
 
   it("drops the gradients of a cancelled operation, and fails a step without any", async () => {
     const run = await NativeRunClient.resolve(server);
+    const use = async () => (await server.bench.service.account("1")).use;
+    const before = (await use()).gradients;
     const { operation_id } = await run.perform("forward_backward", pass(good));
     const gradients = join(
       server.bench.folder,
@@ -199,13 +201,58 @@ describe("a run", () => {
       `${operation_id}.safetensors`,
     );
     expect(existsSync(gradients)).toBe(true);
+    expect((await use()).gradients).toBe(before + statSync(gradients).size);
     const cancelled = await server.call("POST", run.path(`/operations/${operation_id}:cancel`));
     expect(cancelled.json).toMatchObject({ status: "succeeded", cancel_requested: true });
+    expect(existsSync(gradients)).toBe(false);
+    expect((await use()).gradients).toBe(before);
     const failed = await run.ended(await run.submit("optim_step", { optimizer: ADAM }));
     expect(failed).toMatchObject({ status: "failed", result_ref: null });
     expect(failed.error.code).toMatch(/send forward_backward before optim_step/);
     // the version was not made, so the client finds its place by resolving again
     expect((await server.call("GET", run.path(""))).json).toMatchObject({ projected_learner_version: 0 });
+  });
+
+  it("counts the gradients and results of its operations, and what they will leave", async () => {
+    const use = async () => (await server.bench.service.account("1")).use;
+    const run = await NativeRunClient.resolve(server);
+    const before = await use();
+    const open = await run.submit("forward_backward", pass(good));
+    await run.ended(open);
+    const waiting = await use();
+    expect(waiting.gradients).toBeGreaterThan(before.gradients);
+    expect(waiting.results).toBeGreaterThan(before.results);
+    expect(waiting).toMatchObject({ openJobs: 0, reserved: 0 });
+    await run.perform("optim_step", { optimizer: ADAM });
+    expect(await use()).toMatchObject({ gradients: before.gradients, openJobs: 0, reserved: 0 });
+    const { results } = await use();
+    await server.call("POST", run.path(`/operations/${open}/result:release`), { request_id: "r" });
+    expect((await use()).results).toBeLessThan(results);
+  });
+
+  it("refuses an operation whose gradients would not fit, and takes it when there is room again", async () => {
+    const bench = await startTrainingServer({ trainer: trainer(), maxBytesPerOwner: 400_000 });
+    try {
+      const run = await NativeRunClient.resolve(bench);
+      let taken = 0;
+      let answer = await run.send("forward_backward", pass(good));
+      for (; answer.status === 200; taken++) {
+        await run.ended(answer.json.operation_id);
+        run.sequence++;
+        answer = await run.send("forward_backward", pass(good));
+      }
+      expect(answer).toMatchObject({ status: 429, json: { detail: expect.stringMatching(/uses \d+ of 400000/) } });
+      expect(taken).toBeGreaterThan(0);
+      expect(readdirSync(join(bench.bench.folder, "training/jobs"))).toEqual([]);
+      const { gradients } = (await bench.bench.service.account("1")).use;
+      for (const name of readdirSync(join(bench.bench.folder, "training/models", run.runId, "gradients"))) {
+        await bench.call("POST", run.path(`/operations/${name.slice(0, 36)}:cancel`));
+      }
+      expect([gradients > 0, (await bench.bench.service.account("1")).use.gradients]).toEqual([true, 0]);
+      expect((await run.send("forward_backward", pass(good))).status).toBe(200);
+    } finally {
+      await bench.close();
+    }
   });
 
   it("keeps a result until it is released", async () => {

@@ -1,7 +1,7 @@
 // Who is signed in, and for admins the tokens of the server.
 import { NewToken } from "../access/new-token.tsx";
 import { stateOf, type TokenRow } from "../access/token-row.ts";
-import { ago } from "../format.ts";
+import { ago, bytes } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { useQuery } from "../parts/use-query.ts";
@@ -33,6 +33,11 @@ export function Access() {
             {who.session ? "signed in by a link" : "signed in with a token"}
             {who.expires_at !== null && `, until ${who.expires_at.slice(0, 16).replace("T", " ")}`}
           </span>
+          {who.storage !== null && (
+            <span class="muted">
+              {bytes(who.storage.used)} of {bytes(who.storage.limit)} on disk
+            </span>
+          )}
         </p>
       )}
       {who !== null &&

@@ -3,11 +3,11 @@
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { principalOf } from "../http/auth.ts";
+import { may, principalOf } from "../http/auth.ts";
 import { readBody } from "../request/read-body.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
-import { momentOf, PrincipalBody, presentPrincipal } from "./principal.ts";
+import { MeBody, momentOf, PrincipalBody, presentPrincipal, presentStorage } from "./principal.ts";
 
 const RedeemBody = Type.Object({ code: Type.String() }, { title: "RedeemSessionCode" });
 /** Far more than a code needs: anybody may send one. */
@@ -34,18 +34,24 @@ const CodeBody = Type.Object(
   { title: "SessionCode" },
 );
 
-export function registerSessions(app: FastifyInstance, { auth }: Service): void {
+export function registerSessions(app: FastifyInstance, service: Service): void {
+  const { auth } = service;
+
   app.get(
     "/v1/me",
     {
       config: { access: "any" },
       schema: {
-        summary: "The caller, its scopes and its workspace",
+        summary: "The caller, its scopes, its workspace and what that has on disk",
         tags: ["access"],
-        response: { 200: PrincipalBody },
+        response: { 200: MeBody },
       },
     },
-    async (request) => presentPrincipal(principalOf(request)),
+    async (request) => {
+      const principal = principalOf(request);
+      const account = may(principal, "training") ? await service.accountOf?.(principal.workspace.id) : undefined;
+      return { ...presentPrincipal(principal), storage: account ? presentStorage(account) : null };
+    },
   );
 
   app.post(

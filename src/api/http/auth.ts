@@ -149,7 +149,7 @@ function ofToken(check: TokenCheck): Principal {
 
 /** Lets the caller pass or throws 403. */
 export function authorize(principal: Principal, access: Access): void {
-  if (access === "public" || access === "any" || principal.scopes.has(access) || isAdmin(principal)) return;
+  if (access === "public" || access === "any" || may(principal, access)) return;
   throw new ServiceError("insufficient_scope", `This route needs a token with the scope "${access}".`);
 }
 
@@ -162,6 +162,11 @@ export function principalOf(request: FastifyRequest): Principal {
 /** Whose policies and jobs the caller sees: the caller's workspace, or those of all for an admin. */
 export function readableBy(principal: Principal): Owner {
   return isAdmin(principal) ? null : principal.workspace.id;
+}
+
+/** Whether the caller has the scope, or every scope. */
+export function may(principal: Principal, scope: Scope): boolean {
+  return principal.scopes.has(scope) || isAdmin(principal);
 }
 
 export function isAdmin({ scopes }: Principal): boolean {

@@ -52,7 +52,7 @@ export async function receive<S extends TSchema, Again extends TSchema, Item, An
   const idempotencyKey = idempotencyKeyOf(request);
   const caller = principalOf(request);
   const issues = noIssues();
-  const draft = await training.jobs.draft({ recorded: true });
+  const draft = await training.jobs.draft(caller.workspace.id, { recorded: true });
   const giveWay = givingWay();
   const onItem = async (item: JsonItem) => {
     await giveWay();

@@ -25,6 +25,7 @@ import { invalid, ValidationError } from "./validation.ts";
 /** Passed to `createServer` along with the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
   return (app, service) => {
+    service.accountOf = (workspace) => training.account(workspace);
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
       checkNames(scope);

@@ -30,7 +30,7 @@ function knownFiles(
   { transaction }: Pick<TrainingContext, "transaction">,
   interrupted: ReadonlySet<string>,
 ): Promise<KnownFiles> {
-  return transaction(async ({ modelTable, jobTable, removedStepTable }) => {
+  return transaction(async ({ modelTable, jobTable, runTable, removedStepTable }) => {
     const models = new Map<string, KnownModel & { folders: Set<string> }>();
     for (const { id, nextStep } of await modelTable.all()) {
       models.set(id, { folders: new Set(), nextStep, interrupted: interrupted.has(id) });
@@ -39,6 +39,8 @@ function knownFiles(
     const running = (await jobTable.withStatus("RUNNING")).map(({ id }) => id);
     const waiting = (await jobTable.withStatus("PENDING")).map(({ id }) => id);
     const removed = (await removedStepTable.all()).map(({ folder }) => folder);
-    return { models, running: new Set(running), jobs: new Set([...running, ...waiting]), removed: new Set(removed) };
+    const gradients = await runTable.gradients();
+    const jobs = new Set([...running, ...waiting]);
+    return { models, running: new Set(running), jobs, gradients, removed: new Set(removed) };
   });
 }

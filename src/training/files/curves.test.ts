@@ -33,7 +33,13 @@ beforeEach(async () => {
 async function published(gradientSteps: number): Promise<void> {
   const step = nextStep++;
   const job = { id: `j${step}`, modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  await new JobTable(store, tables.eventTable).insert({ ...job, idempotencyKey: null, requestHash: "" });
+  await new JobTable(store, tables.eventTable).insert({
+    ...job,
+    idempotencyKey: null,
+    requestHash: "",
+    openBytes: 0,
+    recordBytes: 0,
+  });
   for (let i = 1; i <= gradientSteps; i++) {
     await tables.eventTable.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
   }

@@ -16,6 +16,7 @@ function known(): KnownFiles {
     models: new Map([["m", model]]),
     jobs: new Set(["waits", "runs"]),
     running: new Set(["runs"]),
+    gradients: new Set(),
     removed: new Set([join("m", `step-1-${DIGEST}`), "deleted"]),
   };
 }

@@ -11,6 +11,8 @@ export interface KnownFiles {
   jobs: ReadonlySet<string>;
   /** Those of them that run. */
   running: ReadonlySet<string>;
+  /** Ids of operations whose gradients are kept, or in the making. */
+  gradients: ReadonlySet<string>;
   /** By id. */
   models: ReadonlyMap<string, KnownModel>;
   /** Folders of removed steps and models, below models/. They go when their time has come, not here. */
@@ -35,6 +37,10 @@ export interface Cleared {
 
 const STAGING = ".staging-";
 const REMOVED = ".removed-";
+const UUID_LENGTH = 36;
+
+/** The folder of a model that has its gradients. */
+export const GRADIENTS = "gradients";
 
 /** The folder of a step, and its number. Earlier versions named it by the number alone. */
 const STEP = /^step-(\d+)(?:-[0-9a-f]{12}(?:-\d+)?)?$/;
@@ -73,6 +79,9 @@ export function clearLeftovers(root: string, known: KnownFiles, minAgeMs: number
     const model = known.models.get(entry.name);
     if (known.removed.has(entry.name)) continue;
     if (model) {
+      for (const name of namesIn(join(folder, GRADIENTS))) {
+        if (!known.gradients.has(operationOf(name))) remove("models", entry.name, GRADIENTS, name);
+      }
       for (const name of readdirSync(folder)) {
         if (isUnfinished(name) && !isStagingOf(known.running, name)) remove("models", entry.name, name);
         const step = STEP.exec(name);
@@ -85,6 +94,15 @@ export function clearLeftovers(root: string, known: KnownFiles, minAgeMs: number
     } else moveAside(entry.name);
   }
   return cleared;
+}
+
+/** The operation that left gradients in a file of this name. */
+export function operationOf(name: string): string {
+  return name.slice(0, UUID_LENGTH);
+}
+
+function namesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
 }
 
 /** A number is used once, so a lower one was deleted. An interrupted job makes the next one again. */

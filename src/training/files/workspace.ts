@@ -4,7 +4,7 @@
 //                              of the folder
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
 //   models/<model>/gradients/  of a run: the gradients that wait for its next optimizer step, a file per operation
-//   jobs/<job>/                data of an open job; removed when the job is over
+//   jobs/<job>/                data of an open job; removed when the job is over. Each attempt at it has a folder inside
 //   records/<model>/<job>/     what a job was given, for reading later (record-files.ts moves and deletes these)
 //   orphans/                   files that a start found and the database did not know
 //   reserve                    space kept free for when the disk is full
@@ -15,13 +15,29 @@ import { join } from "node:path";
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { StepFiles } from "../../store/model-table.ts";
 import { isDiskFull } from "./disk-full.ts";
-import { type Cleared, type KnownFiles, stagingName } from "./leftovers.ts";
+import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftovers.ts";
 import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
 import { SharedFolder } from "./shared-folder.ts";
 import { stepDigest } from "./step-digest.ts";
 
 const RESERVE_BYTES = 1 << 20;
+
+/** An attempt that was taken over may still write while the next one reads its own files. */
+const ATTEMPT = "attempt-";
+
+/** Paths. */
+export interface AttemptFiles {
+  folder: string;
+  /** For the trainer. */
+  batch: string;
+  /** What a pass reads from the model: float32 values. */
+  logprobs: string;
+  /** What the attempt made of the data, before it becomes part of the job's record. */
+  prepared: string;
+  /** What it computed for every token, likewise. */
+  tokens: string;
+}
 
 export class Workspace {
   readonly records: RecordFiles;
@@ -97,7 +113,7 @@ export class Workspace {
   }
 
   createGradientsFolder(modelId: string): void {
-    mkdirSync(join(this.modelFolder(modelId), "gradients"), { recursive: true, mode: 0o700 });
+    mkdirSync(join(this.modelFolder(modelId), GRADIENTS), { recursive: true, mode: 0o700 });
   }
 
   shareGradients(modelId: string, operationId: string, access: Access): Promise<void> {
@@ -134,33 +150,31 @@ export class Workspace {
     return this.jobInput(jobId);
   }
 
-  /** `epoch`: of the attempt. One that was taken over may still write while the next one reads its own. */
-  jobBatch(jobId: string, epoch: number): string {
-    return join(this.jobFolder(jobId), `batch-${epoch}.jsonl`);
-  }
-
-  /** What a pass reads from the model: float32 values. */
-  jobLogprobs(jobId: string, epoch: number): string {
-    return join(this.jobFolder(jobId), `logprobs-${epoch}`);
-  }
-
   /** What the client sent, before it becomes part of the job's record. */
   jobSent(jobId: string): string {
     return join(this.jobFolder(jobId), "sent");
   }
 
-  /** What an attempt made of it, likewise. */
-  jobPrepared(jobId: string, epoch: number): string {
-    return join(this.jobFolder(jobId), `prepared-${epoch}`);
-  }
-
-  /** What an attempt computed for every token, likewise. */
-  jobTokens(jobId: string, epoch: number): string {
-    return join(this.jobFolder(jobId), `tokens-${epoch}`);
-  }
-
   createJobFolder(jobId: string): void {
     mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
+  }
+
+  /** The working files of an attempt, in a new folder. What earlier attempts left goes: none of them can succeed now. */
+  beginAttempt(jobId: string, epoch: number): AttemptFiles {
+    this.createJobFolder(jobId);
+    for (const name of readdirSync(this.jobFolder(jobId))) {
+      if (name.startsWith(ATTEMPT)) rmSync(join(this.jobFolder(jobId), name), { recursive: true, force: true });
+    }
+    const folder = join(this.jobFolder(jobId), `${ATTEMPT}${epoch}`);
+    mkdirSync(folder, { mode: 0o700 });
+    const [batch, logprobs, prepared, tokens] = ["batch.jsonl", "logprobs", "prepared", "tokens"].map((name) =>
+      join(folder, name),
+    ) as [string, string, string, string];
+    return { folder, batch, logprobs, prepared, tokens };
+  }
+
+  endAttempt({ folder }: AttemptFiles): void {
+    rmSync(folder, { recursive: true, force: true });
   }
 
   /** A folder to make the next step in. It does not exist yet and is beside the final place, for a rename. */
@@ -226,7 +240,7 @@ export class Workspace {
 }
 
 function gradientsPath(modelId: string, operationId: string): string {
-  return `models/${modelId}/gradients/${operationId}.safetensors`;
+  return `models/${modelId}/${GRADIENTS}/${operationId}.safetensors`;
 }
 
 function inputPath(jobId: string): string {

@@ -2,18 +2,22 @@
 // as the step. Repeating an attempt after a crash gives the same numbers, so events that are already there are not
 // written again.
 
-import { createWriteStream } from "node:fs";
-import { finished } from "node:stream/promises";
+import { statSync } from "node:fs";
+import { reportBytes } from "../../store/job-table.ts";
 import type { ClaimedJob, Lease } from "../../store/lease-table.ts";
 import type { Alongside } from "../../store/tables.ts";
+import { isAccountFull, type Reservation, type TakeBytes } from "../account.ts";
 import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, StepMetrics } from "../contract.ts";
 import { averages } from "../data/group-metrics.ts";
 import { copyStep } from "../files/adapter-files.ts";
 import { hasFile } from "../files/has-file.ts";
-import type { Policies } from "../policies.ts";
+import type { AttemptFiles } from "../files/workspace.ts";
+import { TOKEN_ROW_BYTES } from "../gradient/token-numbers.ts";
+import type { HeldStep, Policies } from "../policies.ts";
 import { writePrepared } from "../records/prepared-record.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
+import { InputWriter } from "./job-input.ts";
 import type { JobJournal } from "./job-journal.ts";
 import { totalsOf } from "./job-totals.ts";
 import { type JobWarning, samplerWarning, smallStepsWarning } from "./job-warnings.ts";
@@ -25,6 +29,10 @@ interface Attempt extends StartingPoint, ClaimedJob {
   folder: string;
   /** The folder that the new step is made in. */
   staging: string;
+  /** What the job writes while it runs. */
+  files: AttemptFiles;
+  /** For these files. */
+  room: Reservation;
   signal: AbortSignal;
 }
 
@@ -43,21 +51,25 @@ export class JobAttempts {
 
   /** Resolves when the new step is published; rejects with a message for the user, or with LostLease. */
   async run({ job, lease }: ClaimedJob, signal: AbortSignal): Promise<void> {
-    const { transaction, workspace } = this.#context;
+    const { transaction, workspace, account } = this.#context;
     const start = await startingPoint(job, this.#context);
     const { model, base, from } = start;
     const staging = workspace.newStaging(model.id, `${job.id}-${lease.epoch}`);
+    const files = workspace.beginAttempt(job.id, lease.epoch);
+    const room = account.open(job.owner);
     const access = { signal, patient: true };
-    const held = [await this.#policies.hold(model.id, from, "all", access)];
+    const held: HeldStep[] = [];
     try {
+      held.push(await this.#policies.hold(model.id, from, "all", access));
       await transaction(({ leaseTable }) => leaseTable.start(lease, from), { relaxed: true });
       const work = await workOf(job, this.#context, { base, currentStep: from, signal });
       for (const step of work.usedSteps) held.push(await this.#policies.hold(model.id, step, "adapter", access));
       const report = JSON.stringify(work.report);
       const totals = JSON.stringify(totalsOf(work.report));
       const { length } = work.plan;
+      await room.take(reportBytes(report, length));
       await transaction(({ leaseTable }) => leaseTable.setReport(lease, report, totals, length), { relaxed: true });
-      const attempt = { ...start, folder: held[0]!.folder, job, lease, staging, signal };
+      const attempt = { ...start, folder: held[0]!.folder, job, lease, staging, files, room, signal };
       await this.#keepPrepared(attempt, work);
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
@@ -66,30 +78,49 @@ export class JobAttempts {
       await this.#publish(attempt, work, metrics);
     } finally {
       workspace.removeStaging(staging);
+      workspace.endAttempt(files);
       for (const { release } of held) release();
+      await room.release();
     }
   }
 
   /** A record that cannot be written does not keep the job from training. */
-  async #keepPrepared({ job, lease, signal }: Attempt, { prepared: { tries, groups } }: JobWork): Promise<void> {
-    const { workspace, records, log } = this.#context;
+  async #keepPrepared({ job, files, room, signal }: Attempt, { prepared: { tries, groups } }: JobWork): Promise<void> {
+    const { jobTable, records, log } = this.#context;
     if (!records.keeps) return;
-    const file = workspace.jobPrepared(job.id, lease.epoch);
     try {
-      await writePrepared(file, tries, groups);
-      await records.publish(file, "prepared", job, { signal, patient: true });
+      const bytes = await writePrepared(files.prepared, tries, groups, room.take);
+      await records.publish(files.prepared, "prepared", job, { signal, patient: true });
+      await jobTable.addRecordBytes(job.id, bytes);
     } catch (error) {
       signal.throwIfAborted();
       log.warn("what a training job made of its data could not be kept", { job: job.id, error });
     }
   }
 
-  async #keepNumbers({ job, lease, signal }: Attempt): Promise<void> {
-    const { workspace, records, log } = this.#context;
-    const file = workspace.jobTokens(job.id, lease.epoch);
-    if (!hasFile(file)) return;
+  /** Whether there is room for what the trainer computes for every token. Without it the job trains all the same. */
+  async #wantsNumbers({ job, room }: Attempt, { batch, plan }: JobWork): Promise<boolean> {
+    const { records, log } = this.#context;
+    if (!records.keeps) return false;
+    const trained = plan.flatMap(({ from, to }) => batch.slice(from, to));
+    const tokens = trained.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
     try {
-      await records.publish(file, "tokens", job, { signal, patient: true });
+      await room.take(TOKEN_ROW_BYTES * tokens);
+      return true;
+    } catch (error) {
+      if (!isAccountFull(error)) throw error;
+      log.warn("what a trainer computes for every token is not kept", { job: job.id, error });
+      return false;
+    }
+  }
+
+  async #keepNumbers({ job, files, signal }: Attempt): Promise<void> {
+    const { jobTable, records, log } = this.#context;
+    if (!hasFile(files.tokens)) return;
+    try {
+      const { size } = statSync(files.tokens);
+      await records.publish(files.tokens, "tokens", job, { signal, patient: true });
+      await jobTable.addRecordBytes(job.id, size);
     } catch (error) {
       signal.throwIfAborted();
       log.warn("what a trainer computed for every token could not be kept", { job: job.id, error });
@@ -98,8 +129,8 @@ export class JobAttempts {
 
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
   async #train(attempt: Attempt, work: JobWork): Promise<Record<string, number>> {
-    const { job, lease, staging, signal } = attempt;
-    const { workspace, records, eventTable, trainer } = this.#context;
+    const { job, lease, staging, files, room, signal } = attempt;
+    const { eventTable, trainer } = this.#context;
     const target = taskModel(attempt, attempt.folder, this.#context);
     if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
@@ -110,8 +141,8 @@ export class JobAttempts {
       copyStep(target.adapter, staging);
       return {};
     }
-    const batch = workspace.jobBatch(job.id, lease.epoch);
-    await writeBatch(batch, work.batch);
+    await writeBatch(files.batch, work.batch, room.take);
+    const wantsNumbers = await this.#wantsNumbers(attempt, work);
     const alreadyTold = await eventTable.count(job.id, "gradient_step");
     const samples: StepMetrics[] = [];
     // what happens is recorded in order while the trainer goes on; if something cannot be recorded, the trainer stops
@@ -137,12 +168,12 @@ export class JobAttempts {
     const task = {
       ...target,
       optimizerState: optimizerStateIn(target.adapter),
-      batch,
+      batch: files.batch,
       steps: work.plan,
       objective: work.objective,
       optimizer: work.optimizer,
       output: staging,
-      tokenNumbers: records.keeps ? workspace.jobTokens(job.id, lease.epoch) : null,
+      tokenNumbers: wantsNumbers ? files.tokens : null,
     };
     try {
       const result = await trainer.train(task, onStep, AbortSignal.any([signal, failure.signal]));
@@ -171,11 +202,11 @@ export class JobAttempts {
   }
 
   async #publish(
-    { job, lease, model, base, staging, signal }: Attempt,
+    { job, lease, model, base, staging, room, signal }: Attempt,
     work: JobWork,
     metrics: Record<string, number>,
   ): Promise<void> {
-    const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics }, signal };
+    const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics }, room, signal };
     await this.#publisher.publishTrained(trained, async (step, insertStep) => {
       const end = {
         status: "COMPLETED" as const,
@@ -190,20 +221,20 @@ export class JobAttempts {
         // first: whoever lost the job must hear that, and not that the other one has made the step already
         await tx.leaseTable.renew(lease);
         await insertStep(tx);
+        await room.releaseIn(tx);
       });
     });
+    room.settle();
   }
 }
 
-async function writeBatch(path: string, batch: readonly BatchSequence[]): Promise<void> {
-  const file = createWriteStream(path, { mode: 0o600 });
-  const done = finished(file);
-  done.catch(() => {});
-  for (const sequence of batch) {
-    if (!file.write(`${JSON.stringify(sequence)}\n`)) {
-      await Promise.race([new Promise<void>((resolve) => file.once("drain", resolve)), done]);
-    }
+async function writeBatch(path: string, batch: readonly BatchSequence[], take: TakeBytes): Promise<void> {
+  const file = await InputWriter.create(path, take);
+  try {
+    for (const sequence of batch) await file.append(sequence);
+    await file.finish();
+  } catch (error) {
+    await file.abandon();
+    throw error;
   }
-  file.end();
-  await done;
 }

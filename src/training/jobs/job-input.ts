@@ -5,25 +5,37 @@ import { createReadStream, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { linesOf } from "../../json/json-lines.ts";
+import type { TakeBytes } from "../account.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
 
 const BUFFER_BYTES = 1 << 20;
 
 export class InputWriter {
   readonly #file: FileHandle;
+  readonly #take: TakeBytes;
+  #bytes = 0;
   #pending: string[] = [];
   #pendingLength = 0;
 
-  private constructor(file: FileHandle) {
+  private constructor(file: FileHandle, take: TakeBytes) {
     this.#file = file;
+    this.#take = take;
   }
 
-  static async create(path: string): Promise<InputWriter> {
-    return new InputWriter(await open(path, "wx", 0o600));
+  static async create(path: string, take: TakeBytes): Promise<InputWriter> {
+    return new InputWriter(await open(path, "wx", 0o600), take);
+  }
+
+  /** So far. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   async append(item: unknown): Promise<void> {
     const line = `${JSON.stringify(item)}\n`;
+    const bytes = Buffer.byteLength(line);
+    await this.#take(bytes);
+    this.#bytes += bytes;
     this.#pending.push(line);
     this.#pendingLength += line.length;
     if (this.#pendingLength >= BUFFER_BYTES) await this.#flush();

@@ -33,7 +33,7 @@ it("counts the tokens of a job's end without parsing its report", async () => {
     log: createLog({ level: "error", format: "text" }),
   });
   const job = { id: "j", modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
+  await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "", openBytes: 0, recordBytes: 0 });
   const { lease } = (await leaseTable.claim("server", 1000))!;
   await journal.finish(lease, {
     ...{ status: "COMPLETED", errorMessage: null, toStep: 1, report: "a report of many megabytes" },

@@ -5,13 +5,15 @@ import { randomUUID } from "node:crypto";
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
-import type { JobRecord } from "../../store/job-table.ts";
+import { type JobRecord, rowBytes } from "../../store/job-table.ts";
 import type { Owner } from "../../store/model-table.ts";
 import type { Tables } from "../../store/tables.ts";
+import type { Reservation } from "../account.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import type { RecordReader } from "../records/record-reader.ts";
 import { SentWriter } from "../records/sent-record.ts";
+import { expectedStepBytes } from "../steps/expected-step.ts";
 import { TrainingError } from "../training-error.ts";
 import { InputWriter } from "./job-input.ts";
 import type { JobJournal, WatchJob } from "./job-journal.ts";
@@ -26,6 +28,8 @@ export interface JobDraft {
   path: string;
   /** Keeps what the client sends; null = not kept. */
   record: SentWriter | null;
+  /** For what is on disk, and later for what the job will leave. */
+  room: Reservation;
 }
 
 export interface Submission {
@@ -49,30 +53,30 @@ export class Jobs {
   }
 
   /** `recorded`: whether what is sent can be read later, if this server keeps any. */
-  async draft({ recorded = false } = {}): Promise<JobDraft> {
-    const { workspace, records } = this.#context;
+  async draft(owner: string, { recorded = false } = {}): Promise<JobDraft> {
+    const { workspace, records, account } = this.#context;
     // a job that is accepted must be able to end
     if (!workspace.keepReserve()) throw new TrainingError("storage_full", {});
     const id = randomUUID();
+    const room = account.open(owner);
     try {
       workspace.createJobFolder(id);
       const path = workspace.jobInput(id);
-      const record = recorded && records.keeps ? await SentWriter.create(workspace.jobSent(id)) : null;
-      return { id, path, input: await InputWriter.create(path), record };
+      const record = recorded && records.keeps ? await SentWriter.create(workspace.jobSent(id), room.take) : null;
+      return { id, path, input: await InputWriter.create(path, room.take), record, room };
     } catch (error) {
       await workspace.removeJob(id);
       throw error;
     }
   }
 
-  /** Nothing more comes. Every server can read the data when this returns. */
-  async seal({ id, input }: JobDraft): Promise<void> {
-    await input.finish();
+  /** The data is complete. Every server can read it when this returns. */
+  async share({ id }: JobDraft): Promise<void> {
     await this.#context.workspace.shareInput(id, {});
   }
 
   /** What cannot be removed now is cleared away later. */
-  async discard({ id, input, record }: JobDraft, modelId?: string): Promise<void> {
+  async discard({ id, input, record, room }: JobDraft, modelId?: string): Promise<void> {
     const { workspace, records, log } = this.#context;
     await input.abandon();
     await record?.abandon();
@@ -82,6 +86,7 @@ export class Jobs {
     } catch (error) {
       log.warn("the data of a job that was not accepted is still there", { job: id, error });
     }
+    await room.release();
   }
 
   /** Accepts the job. Once this returns, the job will run or end with a reason, even if the process crashes. */
@@ -100,31 +105,41 @@ export class Jobs {
   /** The new job, or the one that has its idempotency key. */
   async #insert(draft: JobDraft, submission: Submission): Promise<{ job: JobRecord; created: boolean }> {
     const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
+    const config = JSON.stringify(spec.config);
     try {
-      await this.seal(draft);
+      await draft.input.finish();
+      await draft.record?.finish();
+      const model = await this.#context.modelTable.owned(modelId, owner);
+      if (!model) throw new TrainingError("unknown_model", { id: modelId });
+      const openBytes = draft.input.bytes + (await expectedStepBytes(this.#context, model));
+      const recordBytes = draft.record?.bytes ?? 0;
+      await draft.room.setTo(openBytes + recordBytes + rowBytes(config));
+      await this.share(draft);
       await this.#keep(draft, modelId);
       const insert = async (tx: Tables) => {
         const known = idempotencyKey === null ? null : await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
         // it may have been deleted while the data arrived
         if (!(await tx.modelTable.owned(modelId, owner))) throw new TrainingError("unknown_model", { id: modelId });
-        await this.checkLimits(owner, tx);
+        await this.assertFewJobs(owner, tx);
         if (spec.kind === "rl") await this.checkReference(modelId, spec.config, tx);
-        const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
-        return { job: await tx.jobTable.insert(row), created: true };
+        await draft.room.releaseIn(tx);
+        return { job: await tx.jobTable.insert({ ...row, openBytes, recordBytes }), created: true };
       };
-      return await this.#context.transaction(insert);
+      const accepted = await this.#context.transaction(insert);
+      if (accepted.created) draft.room.settle();
+      return accepted;
     } catch (error) {
       // a job that may have been accepted keeps its data
-      if (!(error instanceof CommitUnknown)) await this.discard(draft, modelId);
+      if (error instanceof CommitUnknown) draft.room.settle();
+      else await this.discard(draft, modelId);
       throw error;
     }
   }
 
   async #keep({ id, record }: JobDraft, modelId: string): Promise<void> {
     if (!record) return;
-    await record.finish();
     await this.#context.records.publish(this.#context.workspace.jobSent(id), "sent", { id, modelId });
   }
 
@@ -194,11 +209,9 @@ export class Jobs {
   }
 
   /** Throws if the owner may not add another job now. */
-  async checkLimits(owner: string, { modelTable, jobTable }: Tables): Promise<void> {
-    const { maxOpenJobs, maxBytesPerOwner: limit } = this.#context.settings;
+  async assertFewJobs(owner: string, { jobTable }: Tables): Promise<void> {
+    const { maxOpenJobs } = this.#context.settings;
     const open = await jobTable.countOpen(owner);
     if (open >= maxOpenJobs) throw new TrainingError("too_many_open_jobs", { limit: maxOpenJobs });
-    const bytes = await modelTable.bytesOf(owner);
-    if (bytes >= limit) throw new TrainingError("too_many_bytes", { bytes, limit });
   }
 }

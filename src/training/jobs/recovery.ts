@@ -8,6 +8,8 @@ import type { JobJournal } from "./job-journal.ts";
 import { takeOver } from "./take-over.ts";
 
 export async function recover(context: TrainingContext, journal: JobJournal): Promise<void> {
+  // nobody writes anything now
+  await context.accountTable.releaseAll();
   const interrupted = await context.leaseTable.running({ expired: false });
   for (const claimed of interrupted) await takeOver(claimed, async () => {}, context, journal);
   await clearFiles(context, { interrupted: new Set(interrupted.map(({ job }) => job.modelId)), minAgeMs: 0 });

@@ -10,7 +10,7 @@ let count = 0;
 
 async function written(lines: readonly string[], rows: readonly string[]): Promise<string> {
   const path = join(folder, String(count++));
-  const writer = await LineFileWriter.create(path);
+  const writer = await LineFileWriter.create(path, async () => {});
   for (const line of lines) await writer.line(line);
   for (const row of rows) await writer.row(row);
   await writer.finish();

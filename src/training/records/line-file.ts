@@ -6,6 +6,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
+import type { TakeBytes } from "../account.ts";
 
 const zip = promisify(gzip);
 const unzip = promisify(gunzip);
@@ -60,6 +61,7 @@ class Pending {
 /** Zips in another thread, one member ahead of the caller. */
 export class LineFileWriter {
   readonly #file: FileHandle;
+  readonly #take: TakeBytes;
   readonly #lines = new Pending();
   readonly #rows = new Pending();
   readonly #lineMembers: Member[] = [];
@@ -68,13 +70,19 @@ export class LineFileWriter {
   #offset = 0;
   #work: Promise<void> = Promise.resolve();
 
-  private constructor(file: FileHandle) {
+  private constructor(file: FileHandle, take: TakeBytes) {
     this.#file = file;
+    this.#take = take;
   }
 
   /** `path` must not exist. */
-  static async create(path: string): Promise<LineFileWriter> {
-    return new LineFileWriter(await open(path, "wx", 0o600));
+  static async create(path: string, take: TakeBytes): Promise<LineFileWriter> {
+    return new LineFileWriter(await open(path, "wx", 0o600), take);
+  }
+
+  /** Written so far. */
+  get bytes(): number {
+    return this.#offset;
   }
 
   /** Number of lines so far. */
@@ -144,6 +152,7 @@ export class LineFileWriter {
   }
 
   async #write(bytes: Buffer): Promise<void> {
+    await this.#take(bytes.length);
     await this.#file.appendFile(bytes);
     this.#offset += bytes.length;
   }

@@ -2,6 +2,7 @@
 // line of sequences per trajectory and a row of verdicts per group.
 
 import { givingWay } from "../../pacing/give-way.ts";
+import type { TakeBytes } from "../account.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
 import { LineFileWriter } from "./line-file.ts";
 
@@ -49,9 +50,14 @@ export interface KeptSequence {
   stepTokens?: number;
 }
 
-/** `tries` are in the order of their groups. Groups without any have a row too. */
-export async function writePrepared(path: string, tries: Iterable<PreparedTry>, groups: number): Promise<void> {
-  const file = await LineFileWriter.create(path);
+/** `tries` are in the order of their groups. Groups without any have a row too. Returns the size of the file. */
+export async function writePrepared(
+  path: string,
+  tries: Iterable<PreparedTry>,
+  groups: number,
+  take: TakeBytes,
+): Promise<number> {
+  const file = await LineFileWriter.create(path, take);
   const giveWay = givingWay();
   let row: PreparedRow = { line: 0, tries: [] };
   let group = 0;
@@ -70,6 +76,7 @@ export async function writePrepared(path: string, tries: Iterable<PreparedTry>, 
     }
     await rowsUntil(groups);
     await file.finish();
+    return file.bytes;
   } catch (error) {
     await file.abandon();
     throw error;

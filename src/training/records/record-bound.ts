@@ -3,13 +3,13 @@
 import type { RecordSize } from "../files/record-files.ts";
 
 export interface RecordBound {
-  /** Of all records together; 0 = keep none. */
+  /** Of all records of one workspace; 0 = keep none. */
   bytes: number;
   /** Since the job was sent. */
   ms: number;
 }
 
-/** At the time `now`, in milliseconds since 1970. */
+/** `records`: of one workspace. `now`: milliseconds since 1970. */
 export function beyondBound(records: readonly RecordSize[], bound: RecordBound, now: number): RecordSize[] {
   const newestFirst = [...records].sort((a, b) => b.at - a.at);
   let total = 0;

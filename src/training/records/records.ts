@@ -1,10 +1,11 @@
 // The records of jobs: what was sent and what became of it, for reading later. Any server on the same storage may read
-// them. Records older or larger than the bound go, the oldest first; a deleted model takes its records with it.
+// them. Records older or larger than the bound of their workspace go, the oldest first; a deleted model takes its records
+// with it.
 //   sent      what the client sent, from the moment the job is accepted
 //   prepared  verdicts and tokens, from the moment the job trains
 //   tokens    what the trainer computed for every token, once it is done
 
-import type { RecordFiles, RecordOf } from "../files/record-files.ts";
+import type { RecordFiles, RecordOf, RecordSize } from "../files/record-files.ts";
 import type { Access } from "../files/shared-files.ts";
 import { TOKEN_ROW_BYTES } from "../gradient/token-numbers.ts";
 import { TrainingError } from "../training-error.ts";
@@ -66,13 +67,36 @@ export class Records {
 
   /**
    * Removes what is beyond the bound, and what belongs to no known job and is older than `strayMs`: its job may be about
-   * to be accepted elsewhere. Several servers may do this at once: all would remove the same records.
+   * to be accepted elsewhere. Several servers may do this at once: all would remove the same records. Returns the size of
+   * what is left, by job. `known`: the jobs, which were looked up before.
    */
-  async tidy(isKnown: (jobId: string) => boolean, strayMs: number): Promise<void> {
+  async tidy(known: ReadonlyMap<string, { owner: string }>, strayMs: number): Promise<Map<string, number>> {
     const now = Date.now();
-    const found = await this.#files.list();
-    const strays = found.filter(({ id, at }) => !isKnown(id) && at <= now - strayMs);
-    const going = new Set([...strays, ...beyondBound(found, this.#bound, now)]);
-    for (const record of going) await this.#files.remove(record);
+    const left = new Map<string, number>();
+    for (const [owner, records] of byOwner(await this.#files.list(), known)) {
+      const going =
+        owner === null ? records.filter(({ at }) => at <= now - strayMs) : beyondBound(records, this.#bound, now);
+      for (const { id, bytes } of records) left.set(id, bytes);
+      for (const record of going) {
+        await this.#files.remove(record);
+        left.delete(record.id);
+      }
+    }
+    return left;
   }
+}
+
+/** null: of no known job. */
+function byOwner(
+  records: readonly RecordSize[],
+  known: ReadonlyMap<string, { owner: string }>,
+): Map<string | null, RecordSize[]> {
+  const found = new Map<string | null, RecordSize[]>();
+  for (const record of records) {
+    const owner = known.get(record.id)?.owner ?? null;
+    const before = found.get(owner);
+    if (before) before.push(record);
+    else found.set(owner, [record]);
+  }
+  return found;
 }

@@ -1,6 +1,7 @@
 // What a client sent for a job, kept as it was: a line per trajectory, then one for its group, and a row per group that
 // sums it up. An example of a supervised job is a group of one, without a line of its own for the group.
 
+import type { TakeBytes } from "../account.ts";
 import type { SftExample } from "../data/prepare-sft.ts";
 import { type HistoryMessage, messageOf, type Trajectory } from "../data/trajectory.ts";
 import { LineFileWriter } from "./line-file.ts";
@@ -40,8 +41,13 @@ export class SentWriter {
     this.#file = file;
   }
 
-  static async create(path: string): Promise<SentWriter> {
-    return new SentWriter(await LineFileWriter.create(path));
+  static async create(path: string, take: TakeBytes): Promise<SentWriter> {
+    return new SentWriter(await LineFileWriter.create(path, take));
+  }
+
+  /** Written so far. */
+  get bytes(): number {
+    return this.#file.bytes;
   }
 
   /** `text`: the JSON of the client. The group of a trajectory follows the last of them. */

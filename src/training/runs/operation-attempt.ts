@@ -2,11 +2,12 @@
 // an attempt after a crash gives the same result.
 
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import type { JobEnd } from "../../store/job-table.ts";
-import type { ClaimedJob } from "../../store/lease-table.ts";
+import { type ClaimedJob, LostLease } from "../../store/lease-table.ts";
 import type { ModelRecord } from "../../store/model-table.ts";
 import type { Alongside } from "../../store/tables.ts";
+import type { Reservation } from "../account.ts";
 import type { OptimizerConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import type { TokenMatrix } from "../contract.ts";
@@ -30,6 +31,8 @@ import {
 interface Attempt extends StartingPoint, ClaimedJob {
   /** The folder of the version that it works on. */
   folder: string;
+  /** For what it writes beyond what was set aside when it was accepted. */
+  room: Reservation;
   signal: AbortSignal;
 }
 
@@ -54,12 +57,14 @@ export class OperationAttempts {
       throw new Error(`the run is at version ${start.from}, not ${parentVersion}: resolve the run again to continue`);
     }
     const { folder, release } = await this.#policies.hold(start.model.id, start.from, "all", { signal, patient: true });
+    const room = this.#context.account.open(job.owner);
     try {
       await this.#context.transaction(({ leaseTable }) => leaseTable.start(lease, start.from), { relaxed: true });
       signal.throwIfAborted();
-      await this.#perform({ ...start, folder, job, lease, signal }, command);
+      await this.#perform({ ...start, folder, job, lease, room, signal }, command);
     } finally {
       release();
+      await room.release();
     }
   }
 
@@ -82,17 +87,37 @@ export class OperationAttempts {
     }
   }
 
-  async #pass(attempt: Attempt, { kind, loss, wantsLogprobs, wantsTokenIds, matrices }: PassCommand): Promise<void> {
+  async #pass(attempt: Attempt, command: PassCommand): Promise<void> {
+    const { workspace } = this.#context;
+    const { job, lease, model } = attempt;
+    const files = workspace.beginAttempt(job.id, lease.epoch);
+    try {
+      await this.#runPass(attempt, command, files.logprobs);
+    } catch (error) {
+      // those of a lost job belong to whoever has it
+      if (!(error instanceof LostLease)) await this.#removeGradients(model.id, job.id);
+      throw error;
+    } finally {
+      workspace.endAttempt(files);
+    }
+  }
+
+  async #runPass(
+    attempt: Attempt,
+    { kind, loss, wantsLogprobs, wantsTokenIds, matrices }: PassCommand,
+    logprobsPath: string,
+  ): Promise<void> {
     const { workspace, trainer } = this.#context;
-    const { job, lease, model, signal } = attempt;
+    const { job, model, signal } = attempt;
     const access = { signal, patient: true };
     const batch = await workspace.fetchInput(job.id, access);
-    const logprobs = wantsLogprobs ? workspace.jobLogprobs(job.id, lease.epoch) : null;
+    const logprobs = wantsLogprobs ? logprobsPath : null;
     const gradients = kind === "forward_backward" ? workspace.gradients(model.id, job.id) : null;
     if (gradients !== null) workspace.createGradientsFolder(model.id);
     const task = { ...taskModel(attempt, attempt.folder, this.#context), batch, loss, gradients, logprobs };
     const result = await trainer.pass(task, signal);
     signal.throwIfAborted();
+    const gradientBytes = gradients === null ? 0 : statSync(gradients).size;
     if (gradients !== null) await workspace.shareGradients(model.id, job.id, access);
     const tokenIds: PassOutcome["tokenIds"] = [];
     if (wantsTokenIds) for await (const { id, ids } of readInput<TokenMatrix>(batch)) tokenIds.push({ id, ids });
@@ -101,7 +126,9 @@ export class OperationAttempts {
       logprobs: logprobs === null ? [] : logprobsOf(readFileSync(logprobs), matrices),
       tokenIds,
     };
-    await this.#finish(attempt, outcome, null, result.rows);
+    await this.#finish(attempt, outcome, null, result.rows, ({ runTable }) =>
+      runTable.setGradientBytes(job.id, gradientBytes),
+    );
   }
 
   async #step(attempt: Attempt, optimizer: OptimizerConfig): Promise<void> {
@@ -147,14 +174,14 @@ export class OperationAttempts {
     const { runTable } = this.#context;
     const { id } = attempt.model;
     // only these go: the next operation, on another server, may already write its own
-    const used = await runTable.contributions(id);
+    const kept = await runTable.keptGradients(id);
     await this.#publisher.publishTrained(trained, (step, insertStep) =>
       this.#finish(attempt, outcome, step, 0, async (tx) => {
         await insertStep(tx);
         await tx.runTable.consumeContributions(id, step);
       }),
     );
-    for (const operation of used) await this.#removeGradients(id, operation.id);
+    for (const operationId of kept) await this.#removeGradients(id, operationId);
   }
 
   /** The end of the operation is recorded, so nothing that fails here changes it. */
@@ -177,7 +204,8 @@ export class OperationAttempts {
       const { createdAt: _, ...same } = model;
       const names = { id: randomUUID(), project: RUNS_PROJECT, name: alias };
       try {
-        const made = await this.#publisher.publishFirst({ ...same, ...names, nextStep: from }, base, source);
+        const first = { ...same, ...names, nextStep: from };
+        const made = await this.#publisher.publishFirst(first, base, source, { isReserved: true });
         return await this.#finish(attempt, generation(made, from), null);
       } catch (error) {
         if (!isModelExists(error)) throw error;
@@ -213,22 +241,25 @@ export class OperationAttempts {
   }
 
   async #finish(
-    { lease }: Attempt,
+    { lease, room }: Attempt,
     outcome: object,
     toStep: number | null,
     tokens = 0,
     alongside?: Alongside,
   ): Promise<void> {
+    const report = JSON.stringify(outcome);
+    await room.take(Buffer.byteLength(report));
     const end: JobEnd = {
-      ...{ status: "COMPLETED", errorMessage: null, toStep, rewardStdDev: null, tokens },
-      report: JSON.stringify(outcome),
+      ...{ status: "COMPLETED", errorMessage: null, toStep, rewardStdDev: null, tokens, report },
       event: { type: "operation_ended", data: {} },
     };
     await this.#journal.finish(lease, end, async (tx) => {
       // first: whoever lost the job must hear that, and not that the other one has made the step already
       await tx.leaseTable.renew(lease);
       await alongside?.(tx);
+      await room.releaseIn(tx);
     });
+    room.settle();
   }
 }
 

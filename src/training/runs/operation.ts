@@ -61,6 +61,10 @@ export interface PublicationOutcome {
   generation: string;
 }
 
+export function isPass(command: Command): command is PassCommand {
+  return command.kind === "forward" || command.kind === "forward_backward";
+}
+
 /** Whether it makes a new version. */
 export function isTransition(kind: OperationKind): boolean {
   return kind === "optim_step" || kind === "load_state";

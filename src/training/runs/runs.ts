@@ -5,18 +5,21 @@
 import { randomUUID } from "node:crypto";
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import { isFinal } from "../../store/job-state.ts";
-import type { JobRecord } from "../../store/job-table.ts";
+import { type JobRecord, rowBytes } from "../../store/job-table.ts";
 import type { RunRecord } from "../../store/run-table.ts";
 import type { Tables } from "../../store/tables.ts";
+import type { Reservation } from "../account.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import type { JobJournal } from "../jobs/job-journal.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobDraft, Jobs } from "../jobs/jobs.ts";
 import { assertFree } from "../models.ts";
+import { expectedStepBytes } from "../steps/expected-step.ts";
 import type { StepPublisher, StepSource } from "../steps/publish-step.ts";
 import { TrainingError } from "../training-error.ts";
 import { type CheckpointId, type Command, isTransition, type Operation, RUNS_PROJECT } from "./operation.ts";
+import { operationBytes } from "./operation-size.ts";
 
 export interface NewRun {
   owner: string;
@@ -128,10 +131,20 @@ export class Runs {
   async cancel(runId: string, owner: string, id: string): Promise<JobRecord> {
     const job = await this.operation(runId, owner, id);
     const status = await this.#jobs.stop(job.id);
-    if (status !== null && isFinal(status) && job.kind === "forward_backward") {
-      await this.#context.jobTable.requestCancel(job.id);
-    }
+    if (status !== null && isFinal(status) && job.kind === "forward_backward") await this.#dropGradients(job);
     return this.operation(runId, owner, id);
+  }
+
+  /** An operation that runs may read them: then the next version removes them. */
+  async #dropGradients({ id, modelId }: JobRecord): Promise<void> {
+    const { transaction, runTable, workspace } = this.#context;
+    const mayBeRead = await transaction(async ({ jobTable }) => {
+      await jobTable.requestCancel(id);
+      return (await jobTable.openOf(modelId)).some(({ status }) => status === "RUNNING");
+    });
+    if (mayBeRead) return;
+    await workspace.removeGradients(modelId, id);
+    await runTable.setGradientBytes(id, 0);
   }
 
   /** The stored outcome of an operation, as JSON. */
@@ -148,35 +161,56 @@ export class Runs {
   /** The new operation, or the one that this request made before. */
   async #accept(run: RunRecord, request: NewOperation): Promise<{ job: JobRecord; created: boolean }> {
     const { draft } = request;
-    const discard = async () => {
-      if (draft) await this.#jobs.discard(draft);
-    };
+    const room = draft?.room ?? this.#context.account.open(run.owner);
+    const discard = () => (draft ? this.#jobs.discard(draft) : room.release());
     try {
-      if (draft) await this.#jobs.seal(draft);
-      const accepted = await this.#context.transaction((tx) => this.#insert(run, request, tx));
-      if (!accepted.created) await discard();
+      await draft?.input.finish();
+      // one that was accepted before needs no room
+      const known = await knownOperation(run, request, this.#context);
+      const openBytes = known ? 0 : await this.#makeRoom(run, request, room);
+      if (draft && !known) await this.#jobs.share(draft);
+      const insert = async (tx: Tables) => {
+        const known = await knownOperation(run, request, tx);
+        if (known) return { job: known, created: false };
+        await room.releaseIn(tx);
+        return { job: await this.#insert(run, request, openBytes, tx), created: true };
+      };
+      const accepted = await this.#context.transaction(insert);
+      if (accepted.created) room.settle();
+      else await discard();
       return accepted;
     } catch (error) {
       // one that may have been accepted keeps its data
-      if (!(error instanceof CommitUnknown)) await discard();
+      if (error instanceof CommitUnknown) room.settle();
+      else await discard();
       throw error;
     }
   }
 
-  async #insert(run: RunRecord, request: NewOperation, tx: Tables): Promise<{ job: JobRecord; created: boolean }> {
+  /** Sets aside what the operation needs while it is open, and returns how much that is. */
+  async #makeRoom(run: RunRecord, { command, draft }: NewOperation, room: Reservation): Promise<number> {
+    const { modelTable, bases } = this.#context;
+    const { modelId } = run;
+    const model = await modelTable.get(modelId);
+    if (!model) throw new TrainingError("unknown_run", { id: modelId });
+    const base = bases.get(model.baseModel);
+    const gradients = base ? bases.sizes(base, model.loraRank).gradients : 0;
+    const step = await expectedStepBytes(this.#context, model);
+    const bytes = (draft?.input.bytes ?? 0) + operationBytes(command, { step, gradients });
+    await room.setTo(bytes + rowBytes(JSON.stringify(command)));
+    return bytes;
+  }
+
+  async #insert(run: RunRecord, request: NewOperation, openBytes: number, tx: Tables): Promise<JobRecord> {
     const { requestId, sequenceId, command, requestHash, draft } = request;
     const { owner, modelId } = run;
-    const idempotencyKey = `${modelId}/${requestId}`;
-    const known = await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
-    if (known && known.requestHash !== requestHash) throw new TrainingError("request_id_reused", { requestId });
-    if (known) return { job: known, created: false };
     const { status, nextSequenceId, projectedVersion } = await viewOf(await ownedIn(tx, modelId, owner), tx);
     if (status !== "open") throw new TrainingError("run_closed", { id: modelId });
     if (sequenceId !== nextSequenceId) {
       throw new TrainingError("out_of_sequence", { expected: nextSequenceId, got: sequenceId });
     }
     await this.#check(command, run, tx);
-    await this.#jobs.checkLimits(owner, tx);
+    await this.#jobs.assertFewJobs(owner, tx);
     const outputVersion = isTransition(command.kind) ? projectedVersion + 1 : null;
     const operation: Operation = { requestId, sequenceId, parentVersion: projectedVersion, outputVersion, command };
     const config = JSON.stringify(operation);
@@ -186,10 +220,10 @@ export class Runs {
       owner,
       kind: command.kind,
       config,
-      idempotencyKey,
+      idempotencyKey: keyOf(run, request),
       requestHash,
     };
-    return { job: await tx.jobTable.insert(row), created: true };
+    return tx.jobTable.insert({ ...row, openBytes, recordBytes: 0 });
   }
 
   async #check(command: Command, { modelId, owner }: RunRecord, tx: Tables): Promise<void> {
@@ -243,6 +277,19 @@ export class Runs {
     const versions = { committedVersion: step, projectedVersion: step };
     return { run: { ...run, closed: false }, status: "open", nextSequenceId: 0, ...versions };
   }
+}
+
+function keyOf({ modelId }: RunRecord, { requestId }: NewOperation): string {
+  return `${modelId}/${requestId}`;
+}
+
+/** The operation that this request made before. */
+async function knownOperation(run: RunRecord, request: NewOperation, { jobTable }: Tables): Promise<JobRecord | null> {
+  const known = await jobTable.byIdempotencyKey(run.owner, keyOf(run, request));
+  if (known && known.requestHash !== request.requestHash) {
+    throw new TrainingError("request_id_reused", { requestId: request.requestId });
+  }
+  return known;
 }
 
 async function ownedIn({ runTable }: Tables, id: string, owner: string): Promise<RunRecord> {

@@ -50,18 +50,23 @@ it("keeps the files of a removed step for the grace time, also over a restart, a
   expect(existsSync(stepFolder(bench, id, 2))).toBe(true);
 });
 
-it("keeps the files of a deleted model for the grace time, and does not count them", async () => {
+it("keeps the files of a deleted model for the grace time, and counts them until they are gone", async () => {
   const bench = await start({ stepGraceMs: HOUR_MS });
   const id = await trained(bench);
   const files = stepFolder(bench, id, 3);
+  const { steps } = (await bench.service.account("me")).use;
   expect(await bench.service.models.delete(id, "me")).toEqual({ deletedCheckpoints: 4 });
   expect(existsSync(files)).toBe(true);
-  expect(await beside(bench, ({ modelTable }) => modelTable.bytesOf("me"))).toBe(0);
+  const { use } = await bench.service.account("me");
+  // four steps had metrics of at least two characters
+  expect(use.deleted).toBeGreaterThan(steps - 4096);
+  expect(use).toMatchObject({ steps: 0, records: 0, results: 0 });
   passes(HOUR_MS + 1000);
   const other = await newModel(bench, "other");
   await bench.service.models.delete(other.id, "me");
   expect(readdirSync(join(bench.folder, "training", "models"))).toEqual([other.id]);
   expect(await waiting(bench)).toEqual([null, 0]);
+  expect((await bench.service.account("me")).use.deleted).toBeLessThan(steps);
 });
 
 it("lets a request finish on a step that another server removed, and frees its slot then", async () => {
@@ -70,8 +75,9 @@ it("lets a request finish on a step that another server removed, and frees its s
   const files = stepFolder(bench, id, 1);
   const lease = (await bench.service.policies.acquire("agent@1", "me"))!;
   await beside(bench, async ({ modelTable, removedStepTable }) => {
-    const folder = join(id, (await modelTable.deleteStep(id, 1))!);
-    await removedStepTable.insert({ modelId: id, step: 1, folder, removedAt: Date.now() });
+    const files = (await modelTable.deleteStep(id, 1))!;
+    const removed = { modelId: id, step: 1, folder: join(id, files.folder), removedAt: Date.now() };
+    await removedStepTable.insert({ ...removed, owner: "me", bytes: files.bytes });
   });
   // looks for files to delete
   await bench.service.models.deleteSteps(id, "me", [2]);
@@ -88,7 +94,7 @@ it("keeps a step that a job on another server trains from", async () => {
   const id = await trained(bench);
   await beside(bench, async ({ jobTable }, store) => {
     const job = { id: "j", modelId: id, owner: "me", kind: "rl" as const, config: "{}" };
-    await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
+    await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "", openBytes: 0, recordBytes: 0 });
     await store.run("UPDATE jobs SET status = 'RUNNING', from_step = 1 WHERE id = 'j'");
     expect(await bench.service.models.deleteSteps(id, "me", [1, 2])).toMatchObject({ keptSteps: [1] });
     await store.run("DELETE FROM jobs WHERE id = 'j'");

@@ -27,6 +27,7 @@ export class FileUpkeep {
 
   start(): void {
     this.#work.every(SWEEP_MS, "deleting files of removed steps", () => this.sweep());
+    this.#work.every(SWEEP_MS, "releasing what nobody writes any more", () => this.#context.account.tidy());
     this.#work.every(TIDY_MS, "removing old records of jobs", () => this.tidyRecords());
     // otherwise the start has cleared them, and nobody else leaves any
     if (!this.#context.server.alone) this.#work.every(CLEAR_MS, "clearing away leftover files", () => this.clear());
@@ -52,11 +53,15 @@ export class FileUpkeep {
     }
   }
 
-  /** Removes records of jobs that are beyond the bound or belong to no job. */
+  /** Removes records of jobs that are beyond the bound or belong to no job, and counts the others as they are. */
   async tidyRecords(): Promise<void> {
     const { jobTable, records } = this.#context;
-    const known = await jobTable.ids();
-    await records.tidy((jobId) => known.has(jobId), LEFTOVER_MS);
+    const known = await jobTable.recorded();
+    const left = await records.tidy(known, LEFTOVER_MS);
+    for (const [id, { bytes }] of known) {
+      const size = left.get(id) ?? 0;
+      if (size !== bytes) await jobTable.correctRecordBytes(id, bytes, size);
+    }
   }
 
   /** Clears away what servers left that are gone. */

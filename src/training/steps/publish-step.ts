@@ -17,14 +17,17 @@ import {
   type StepRecord,
 } from "../../store/model-table.ts";
 import type { Alongside, Tables } from "../../store/tables.ts";
+import type { Reservation } from "../account.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
 import type { Access } from "../files/shared-files.ts";
+import { folderBytes } from "../files/workspace.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
+import { expectedStepBytes } from "./expected-step.ts";
 
 /** A step whose weights another step begins with. */
 export interface StepSource {
@@ -44,8 +47,18 @@ export interface TrainedStep {
   metrics: Record<string, number>;
   /** The lowest number that the step may have. */
   atLeast?: number;
+  /** For what the step takes beyond what was set aside for the job. */
+  room: Reservation;
   /** Ends the wait for a storage that is away. */
   signal: AbortSignal;
+}
+
+export interface FirstStepOptions {
+  seed?: number;
+  /** Is committed with the model. */
+  alongside?: Alongside;
+  /** What its step takes is set aside already. */
+  isReserved?: boolean;
 }
 
 /** Commits a step by running `insertStep` in a transaction. */
@@ -64,17 +77,21 @@ export class StepPublisher {
 
   /**
    * A new model with its first step: that of the source, or step 0, which does not change the base model. Throws if
-   * somebody else took its name. `alongside` is committed with it.
+   * somebody else took its name.
    */
   async publishFirst(
     model: NewModelRow,
     base: BaseModel,
     source: StepSource | null,
-    { seed = DEFAULT_SEED, alongside }: { seed?: number; alongside?: Alongside } = {},
+    { seed = DEFAULT_SEED, alongside, isReserved = false }: FirstStepOptions = {},
   ): Promise<ModelRecord> {
-    const { transaction, workspace } = this.#context;
+    const { transaction, workspace, account, bases } = this.#context;
     const { owner, entity, project, name, nextStep: step } = model;
+    const room = isReserved ? null : account.open(owner);
     try {
+      const expected = source ? await this.#bytesOf(source) : bases.sizes(base, model.loraRank).adapter;
+      await room?.setTo(expected);
+
       const staging = workspace.newStaging(model.id, "first");
       if (source) await this.copyTo(staging, source);
       else {
@@ -82,6 +99,7 @@ export class StepPublisher {
         const lora = { rank: model.loraRank, alpha: model.loraAlpha };
         savePeft(staging, identityAdapter(config, lora, seed), config, { baseModel: base.name });
       }
+      await room?.setTo(folderBytes(staging));
       const files = await workspace.publish(staging, model.id, step);
       const insert = async (tx: Tables) => {
         if (await tx.modelTable.named(owner, entity, project, name)) {
@@ -91,12 +109,15 @@ export class StepPublisher {
         const record = await tx.modelTable.insert({ ...model, ...forked });
         await tx.modelTable.insertStep(model.id, step, null, files, {});
         await alongside?.(tx);
+        await room?.releaseIn(tx);
         return { ...record, nextStep: step + 1 };
       };
       return await transaction(insert);
     } catch (error) {
       if (!(await this.#mayExist(model.id))) await this.#removeModel(model.id);
       throw error;
+    } finally {
+      await room?.release();
     }
   }
 
@@ -109,13 +130,15 @@ export class StepPublisher {
   }
 
   async #copyAsNewest(model: ModelRecord, step: number): Promise<StepRecord> {
-    const { transaction, modelTable, workspace } = this.#context;
+    const { transaction, modelTable, workspace, account } = this.#context;
     const { id } = model;
     const next = (await modelTable.get(id))?.nextStep;
     if (next === undefined) throw new TrainingError("unknown_model", { id });
+    const room = account.open(model.owner);
     const staging = workspace.newStaging(id, `rollback-${randomUUID()}`);
     let files: StepFiles | null = null;
     try {
+      await room.setTo(await this.#bytesOf({ model, step, withOptimizer: true }));
       await this.copyTo(staging, { model, step, withOptimizer: true });
       const made = await workspace.publish(staging, id, next);
       files = made;
@@ -124,6 +147,7 @@ export class StepPublisher {
         // a job that was submitted meanwhile may already train from the step before
         if ((await tx.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
         await tx.modelTable.insertStep(id, next, null, made, { [ROLLED_BACK_TO]: step });
+        await room.releaseIn(tx);
         return (await tx.modelTable.step(id, next))!;
       };
       return await transaction(insert);
@@ -134,6 +158,8 @@ export class StepPublisher {
       // whoever deleted the model may have removed its folder before these files came, or the files that were to be copied
       workspace.removeEmptyModel(id);
       throw new TrainingError("unknown_model", { id }, error);
+    } finally {
+      await room.release();
     }
   }
 
@@ -146,13 +172,15 @@ export class StepPublisher {
   }
 
   async #publishTrained(
-    { model, base, staging, jobId, metrics, atLeast = 0, signal }: TrainedStep,
+    { model, base, staging, jobId, metrics, atLeast = 0, room, signal }: TrainedStep,
     commit: CommitStep,
   ): Promise<void> {
     const { modelTable, workspace } = this.#context;
     const next = (await modelTable.get(model.id))?.nextStep;
     if (next === undefined) throw new Error("its model was deleted");
     const step = Math.max(next, atLeast);
+    const expected = await expectedStepBytes(this.#context, model);
+    await room.take(Math.max(0, folderBytes(staging) - expected));
     loadPeft(staging, readModelConfig(base.folder));
     const files = await workspace.publish(staging, model.id, step, { signal, patient: true });
     try {
@@ -195,6 +223,11 @@ export class StepPublisher {
       this.#context.log.error("files of a model may be left that does not exist", { model: modelId, error });
       return true;
     }
+  }
+
+  /** What a copy takes, at most. A step that was removed has no bytes; `copyTo` says so. */
+  async #bytesOf({ model, step }: StepSource): Promise<number> {
+    return (await this.#context.modelTable.step(model.id, step))?.bytes ?? 0;
   }
 
   /** Throws if the step is damaged or was removed. */

@@ -26,9 +26,11 @@ export class StepRetention {
     const deleteRow = () =>
       transaction(async ({ modelTable, removedStepTable }) => {
         if (await modelTable.isTrainedFrom(modelId, step)) return false;
-        const folder = await modelTable.deleteStep(modelId, step);
-        if (folder === null) return true;
-        await removedStepTable.insert({ modelId, step, folder: join(modelId, folder), removedAt: Date.now() });
+        const owner = (await modelTable.get(modelId))?.owner;
+        const files = await modelTable.deleteStep(modelId, step);
+        if (owner === undefined || files === null) return true;
+        const [folder, removedAt] = [join(modelId, files.folder), Date.now()];
+        await removedStepTable.insert({ modelId, step, folder, removedAt, owner, bytes: files.bytes });
         return true;
       });
     const removed = await workspace.makingRoom(() => this.#policies.unlessUsed(modelId, step, deleteRow));

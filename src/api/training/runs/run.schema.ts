@@ -30,7 +30,11 @@ export const ResolveBody = Type.Object(
       base_model: Type.String(),
       dtype: orNull(Type.Enum(["bfloat16"]), { description: "Accepted. Adapters are trained in float32." }),
       lora_rank: Type.Integer({ minimum: 1, maximum: 1024 }),
-      lora_target_modules: Type.Array(Type.String(), { minItems: 1, description: "Must name all linear maps." }),
+      lora_target_modules: Type.Array(Type.String(), {
+        minItems: 1,
+        maxItems: 32,
+        description: "Must name all linear maps.",
+      }),
       seed: orNull(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     }),
     initial_state: orNull(

@@ -135,7 +135,7 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
         const base = await runs.baseOf(run);
         const reader = new TokenMatrixReader(base, await base.limits());
         const issues = noIssues();
-        const draft = await jobs.draft();
+        const draft = await jobs.draft(run.owner);
         let submitted = false;
         try {
           const { fields, hash } = await readSubmission(request.raw, {

@@ -4,7 +4,7 @@
 // all that is left of them.
 
 import { join } from "node:path";
-import { type Cleared, isRest, type KnownFiles } from "../leftovers.ts";
+import { type Cleared, GRADIENTS, isRest, type KnownFiles, operationOf } from "../leftovers.ts";
 import type { S3Bucket } from "./bucket.ts";
 import { MANIFEST, stepOf } from "./step-manifest.ts";
 
@@ -40,6 +40,7 @@ export class BucketLeftovers {
       const model = known.models.get(modelId!);
       const step = stepOf(folder!);
       if (known.removed.has(modelId!) || known.removed.has(join(modelId!, folder!))) continue;
+      if (model && folder === GRADIENTS) await this.#clearGradients(name, group, known, remove);
       if (model && (step === null || model.folders.has(folder!))) continue;
       const complete = step !== null && group.keys.some((key) => key.endsWith(`/${MANIFEST}`));
       if (!complete || (model && isRest(step, model))) await remove(name, group);
@@ -54,6 +55,18 @@ export class BucketLeftovers {
       cleared.removed.push(key);
     }
     return cleared;
+  }
+
+  async #clearGradients(
+    folder: string,
+    { keys, modified }: Group,
+    { gradients }: KnownFiles,
+    remove: (name: string, group: Group) => Promise<void>,
+  ): Promise<void> {
+    for (const key of keys) {
+      const isKept = gradients.has(operationOf(key.slice(folder.length + 1)));
+      if (!isKept) await remove(key, { keys: [key], modified });
+    }
   }
 
   /** Objects whose keys have the same first `depth` names. A list is in the order of keys, so they follow one another. */

@@ -46,6 +46,7 @@ const known = (folders: string[], more: Partial<KnownFiles> = {}): KnownFiles =>
   models: new Map([["m", { folders: new Set(folders), nextStep: 3, interrupted: false }]]),
   jobs: new Set(["open"]),
   running: new Set(),
+  gradients: new Set(),
   removed: new Set(),
   ...more,
 });
