@@ -33,6 +33,7 @@ export async function follow(
       for (;;) {
         const { done, value } = await watched(events.next());
         if (done) break;
+        if (value.event === "error") break; // the next request says the same
         last = value.id ?? last;
         onEvent(value);
       }

@@ -23,6 +23,7 @@ import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";
 import type { AccountView } from "../training/account.ts";
+import { AccessWatch } from "./http/access-watch.ts";
 import { Authenticator, type Principal, principalOf } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
@@ -97,6 +98,7 @@ export class Service {
   readonly log: Log;
   readonly logTail: LogTail;
   readonly auth: Authenticator;
+  readonly access: AccessWatch;
   readonly tokens: TokenStore;
   /** Kept replies of the Responses API. */
   readonly responses: ResponseTable;
@@ -143,6 +145,7 @@ export class Service {
     this.conversations = parts.conversations;
     this.storedMemory = new StoredMemory(config.maxBodyBytes);
     this.auth = new Authenticator(parts.tokens, parts.sessions, config.apiKey);
+    this.access = new AccessWatch(this.auth);
     this.models = new ModelRegistry(parts.names, parts.root);
     this.adapterSlots = new AdapterSlots(engine);
     this.adapters = new AdapterManager(this.adapterSlots, this.models);

@@ -194,7 +194,8 @@ export class FlywheelClient {
       if (response.body === null) return; // no more events
       const before: string | null = last;
       try {
-        for await (const { data } of serverSentEvents(response.body)) {
+        for await (const { event: name, data } of serverSentEvents(response.body)) {
+          if (name === "error") break; // the next request says the same
           const event = JSON.parse(data) as TrainingEvent;
           last = event.id;
           yield event;

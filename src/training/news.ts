@@ -99,9 +99,10 @@ export class NewsFeed {
       this.#timer = setInterval(() => this.#lookNow(), this.#context.times.poll);
       this.#timer.unref();
       this.#stopListening = this.#journal.watchAll(() => this.#lookSoon());
-      this.#looking = look.begin();
+      // a failure is told to those who wait for it
+      this.#looking = look.begun.catch(() => {});
     }
-    await this.#looking;
+    await look.begun;
     return look;
   }
 
@@ -165,11 +166,14 @@ class Look {
   /** What was told of jobs that may still change. */
   readonly #jobs = new Map<string, string>();
   #time = Date.now();
+  /** The first look: everything up to now counts as told. */
+  readonly begun: Promise<void>;
 
   constructor(context: NewsContext) {
     this.#context = context;
     // on a store of its own, numbers are in order
     this.#overlapMs = context.server.alone ? 0 : COMMIT_MS;
+    this.begun = this.#begin();
   }
 
   /** Everything up to here was told. */
@@ -177,8 +181,7 @@ class Look {
     return `${this.#heads[0]?.events ?? 0}-${this.#time}`;
   }
 
-  /** From now on. */
-  async begin(): Promise<void> {
+  async #begin(): Promise<void> {
     const { newsTable } = this.#context;
     this.#time = Date.now();
     this.#heads = [{ time: this.#time, ...(await newsTable.heads()) }];

@@ -65,7 +65,7 @@ export async function startTrainingServer(options: BenchOptions & { maxBytes?: n
   });
   const log = createLog({ level: "error", format: "text" });
   const config = { streamStallTimeout: 60, streamBufferBytes: 2 ** 20 };
-  const service = { log, metrics: { rejected() {} }, config, auth: { authenticate: async () => {} } };
+  const service = { log, metrics: { rejected() {} }, config, access: { watch: () => () => {} } };
   trainingRoutes(bench.service, { maxBytes: options.maxBytes ?? 2 ** 20 })(app, service as unknown as Service);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return {

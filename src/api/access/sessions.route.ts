@@ -3,7 +3,7 @@
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { may, principalOf } from "../http/auth.ts";
+import { credentialsOf, may, principalOf } from "../http/auth.ts";
 import { readBody } from "../request/read-body.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
@@ -100,7 +100,7 @@ export function registerSessions(app: FastifyInstance, service: Service): void {
     },
     async (request, reply) => {
       if (!principalOf(request).isSession) throw new ServiceError("no_session", "This key is a token, not a session.");
-      await auth.endSession(request.headers.authorization);
+      await auth.endSession(credentialsOf(request));
       return reply.code(204).send();
     },
   );

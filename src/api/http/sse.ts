@@ -58,6 +58,11 @@ export class EventStream {
     this.#reader.start(); // once: what is written while it runs would start it anew
   }
 
+  /** Keeps a quiet connection alive. One that is full needs no such help. */
+  comment(text: string): void {
+    if (!this.#blocked) this.send(`: ${text}\n\n`);
+  }
+
   /** The last events; the connection is kept for the client's next request. */
   end(events: string): void {
     if (this.#open) {

@@ -73,6 +73,7 @@ export async function answer(
   // First of all, because a full server should refuse before it renders and tokenises.
   const leave = service.admission.enter(question.choices);
   const live = service.live.enter(requestId, client, question.choices);
+  const stopWatching = service.access.watch(request, (why) => live.cancel(why));
   let model: ServedModel | null = null;
   const prepare = async (): Promise<PreparedAnswer> => {
     const stopped = AbortSignal.any([gone, live.cancelled]);
@@ -100,6 +101,7 @@ export async function answer(
     return reply.type("application/json; charset=utf-8").send(await collector.toJson());
   } finally {
     service.live.leave(live);
+    stopWatching();
     const end = () => {
       model?.release();
       leave();

@@ -1,7 +1,7 @@
 // The requests in progress, for those who watch the server: who sent each, how far it is, and a way to end it. They enter
 // and leave with their admission.
 
-import { ServiceError } from "../../errors/service-error.ts";
+import type { ServiceError } from "../../errors/service-error.ts";
 import { isAdmin, type Principal } from "../http/auth.ts";
 import type { ServedModel } from "./served-model.ts";
 
@@ -45,10 +45,9 @@ export class LiveRequest {
     this.cached = (this.cached ?? 0) + cachedTokens;
   }
 
-  /** Ends it, however far it is. */
-  cancel(): void {
-    const message = "The request was ended through DELETE /v1/engine/requests.";
-    this.#cancelling.abort(new ServiceError("request_cancelled", message));
+  /** Ends it, however far it is. `why` is the error for the client. */
+  cancel(why: ServiceError): void {
+    this.#cancelling.abort(why);
   }
 }
 

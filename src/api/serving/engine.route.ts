@@ -4,16 +4,17 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
+import { OpenStreams } from "../http/open-streams.ts";
+import type { EventStream } from "../http/sse.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
 import { EngineSnapshot } from "./engine.present.ts";
 import { EngineBody } from "./engine.schema.ts";
 import { EngineMonitor, type Reading } from "./engine-monitor.ts";
-import { OpenStreams } from "./open-streams.ts";
 
 export function registerEngine(app: FastifyInstance, service: Service): void {
   const monitor = new EngineMonitor(service.engine, service.live);
-  const streams = new OpenStreams(app, service.config.streamStallTimeout);
+  const streams = new OpenStreams(app, service);
   app.addHook("onClose", async () => monitor.close());
 
   app.get(
@@ -53,18 +54,24 @@ export function registerEngine(app: FastifyInstance, service: Service): void {
       const { id } = request.params;
       const found = service.live.called(id, caller);
       if (found.length === 0) throw new ServiceError("unknown_request", `No request ${id} of yours is in progress.`);
-      for (const live of found) live.cancel();
+      const message = "The request was ended through DELETE /v1/engine/requests.";
+      for (const live of found) live.cancel(new ServiceError("request_cancelled", message));
       return reply.code(204).send();
     },
   );
 }
 
-/** Sends what every reading brings. A reader that is slow misses snapshots and gets the points and steps later. */
-function follow(
-  { service, monitor, streams }: { service: Service; monitor: EngineMonitor; streams: OpenStreams },
-  reply: FastifyReply,
-  caller: Principal,
-): void {
+interface Followed {
+  service: Service;
+  monitor: Pick<EngineMonitor, "watch">;
+  streams: { open(...args: Parameters<OpenStreams["open"]>): Pick<EventStream, "blocked" | "send" | "cut"> };
+}
+
+/**
+ * Sends what every reading brings. A reader that is slow misses snapshots and gets the points and steps later. One that is
+ * too slow is cut off, and comes back.
+ */
+export function follow({ service, monitor, streams }: Followed, reply: FastifyReply, caller: Principal): void {
   let held = "";
   const stream = streams.open(reply, () => {
     stream.send(held);
@@ -73,8 +80,10 @@ function follow(
   stream.send(snapshotEvent(new EngineSnapshot(service), caller));
   const stop = monitor.watch((reading) => {
     const { snapshot, changes } = eventsOf(service, reading);
-    if (stream.blocked) held += changes;
-    else stream.send(snapshotEvent(snapshot, caller) + changes);
+    if (stream.blocked) {
+      held += changes;
+      if (held.length > service.config.streamBufferBytes) stream.cut();
+    } else stream.send(snapshotEvent(snapshot, caller) + changes);
   });
   reply.raw.on("close", stop);
 }

@@ -2,14 +2,15 @@
 
 import type { FastifyInstance } from "fastify";
 import type { LogLine } from "../../observe/log.ts";
+import { OpenStreams } from "../http/open-streams.ts";
 import type { Service } from "../service.ts";
-import { OpenStreams } from "./open-streams.ts";
 
 /** Lines that a slow reader may have waiting. */
 const MOST_HELD = 500;
 
-export function registerLogs(app: FastifyInstance, { logTail, config }: Service): void {
-  const streams = new OpenStreams(app, config.streamStallTimeout);
+export function registerLogs(app: FastifyInstance, service: Service): void {
+  const { logTail } = service;
+  const streams = new OpenStreams(app, service);
 
   app.get(
     "/v1/logs",

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { FastifyReply } from "fastify";
 import { expect, it, vi } from "vitest";
 import { createLog } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { TrainingError } from "../../training/training-error.ts";
+import { EventStream } from "../http/sse.ts";
 import { streamEvents } from "./event-stream.ts";
 
 const log = createLog({ level: "error", format: "text" });
@@ -30,8 +30,11 @@ async function read(events: Events, check: (response: Response, tell: (event: Jo
     },
   };
   const server = createServer((_request, raw) => {
-    const reply = { raw, getHeaders: () => ({}) } as unknown as FastifyReply;
-    streamEvents(reply, { jobs, log, stallTimeout: 60 }, "j", null);
+    const open = (onDrain: () => void, onClose: () => void) => {
+      raw.on("close", onClose);
+      return new EventStream(raw, { headers: {}, stallTimeout: 60, onDrain });
+    };
+    streamEvents(open, { jobs, log }, "j", null);
   }).listen(0);
   try {
     await once(server, "listening");

@@ -2,28 +2,31 @@
 // reader that lost its connection can resume.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FastifyReply } from "fastify";
 import type { Log } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { Jobs } from "../../training/jobs/jobs.ts";
 import { TrainingError } from "../../training/training-error.ts";
-import { EventStream } from "../http/sse.ts";
+import type { EventStream } from "../http/sse.ts";
 import { presentEvent } from "./present.ts";
 
 const PAGE = 500;
-const HEARTBEAT_MS = 15_000;
 /** Between looks at the table. A job may have dozens of events a second, and nobody reads them one by one. */
 const PAUSE_MS = 500;
 
 export interface EventStreamParts {
   jobs: Pick<Jobs, "events" | "watch">;
   log: Log;
-  /** In seconds. */
-  stallTimeout: number;
 }
 
-export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId: string, after: string | null): void {
-  const { jobs, log, stallTimeout } = parts;
+/** Opens the stream. `onDrain`: the reader takes more again; `onClose`: it is gone, or the stream has ended. */
+export type OpenEvents = (onDrain: () => void, onClose: () => void) => EventStream;
+
+export function streamEvents(
+  open: OpenEvents,
+  { jobs, log }: EventStreamParts,
+  jobId: string,
+  after: string | null,
+): void {
   let last = after;
   let ended = false;
   let reading = false;
@@ -31,11 +34,6 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   let news = false;
   /** The last event, once it was told. A job that is deleted has none in the table. */
   let final: JobEvent | null = null;
-  const stream = new EventStream(reply.raw, {
-    headers: reply.getHeaders(),
-    stallTimeout,
-    onDrain: () => follow(),
-  });
   /** If the events cannot be read, cuts the connection; the reader will reconnect. */
   const follow = () => {
     news = true;
@@ -88,20 +86,15 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   };
   const finish = (text: string) => {
     ended = true;
-    clearInterval(heartbeat);
     stopWatching();
     stream.end(text);
   };
-  const heartbeat = setInterval(() => {
-    if (!stream.blocked) stream.send(": still training\n\n");
-  }, HEARTBEAT_MS);
   const stopWatching = jobs.watch(jobId, (event) => {
     if (event && isLast(event)) final = event;
     follow();
   });
-  reply.raw.on("close", () => {
+  const stream = open(follow, () => {
     ended = true;
-    clearInterval(heartbeat);
     stopWatching();
   });
   follow();

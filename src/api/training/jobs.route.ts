@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isFinal } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
+import { OpenStreams } from "../http/open-streams.ts";
 import type { Service } from "../service.ts";
 import { streamEvents } from "./event-stream.ts";
 import { page, pageQuery } from "./paging.ts";
@@ -17,7 +18,7 @@ interface JobPath {
 
 export function registerTrainingJobs(app: FastifyInstance, service: Service, training: TrainingService): void {
   const { jobs } = training;
-  const following = { jobs, log: service.log, stallTimeout: service.config.streamStallTimeout };
+  const streams = new OpenStreams(app, service);
 
   app.get(
     "/v1/preview/training-jobs",
@@ -57,8 +58,11 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
         const [next] = await jobs.events(job.id, from, 1);
         // no more events will come; this status also stops an EventSource from reconnecting
         if (!next && isFinal(job.status)) return reply.code(204).send();
-        reply.hijack();
-        streamEvents(reply, following, job.id, from);
+        const open = (onDrain: () => void, onClose: () => void) => {
+          reply.raw.on("close", onClose);
+          return streams.open(reply, onDrain);
+        };
+        streamEvents(open, { jobs, log: service.log }, job.id, from);
         return reply;
       }
       return page(await jobs.events(job.id, after, limit + 1), limit, presentEvent);

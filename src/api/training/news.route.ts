@@ -5,47 +5,25 @@ import { Type } from "typebox";
 import type { News } from "../../training/news.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
-import { EventStream } from "../http/sse.ts";
+import { OpenStreams } from "../http/open-streams.ts";
 import type { Service } from "../service.ts";
 import { lastEventId } from "./jobs.route.ts";
 import { presentEvent, presentGradientSteps } from "./present.ts";
 import { documented } from "./training.schema.ts";
 
-const HEARTBEAT_MS = 15_000;
-
 export function registerNews(app: FastifyInstance, service: Service, { news }: TrainingService): void {
-  const { log, config, auth } = service;
-  const open = new Set<EventStream>();
-  // streams have no end of their own, and a server that stops does not wait for them
-  app.addHook("preClose", async () => {
-    for (const stream of open) stream.end("");
-  });
+  const { log, config } = service;
+  const streams = new OpenStreams(app, service);
 
   app.get(
     "/v1/preview/events",
     documented("A stream of what happens to models, steps and jobs of the workspace", { response: Type.String() }),
     async (request, reply) => {
       const owner = readableBy(principalOf(request));
-      reply.hijack();
       const { raw } = reply;
-      const stream = new EventStream(raw, {
-        headers: reply.getHeaders(),
-        stallTimeout: config.streamStallTimeout,
-        onDrain: () => {},
-      });
-      open.add(stream);
+      const stream = streams.open(reply, () => {});
       let stop = () => {};
-      /** A revoked token or an ended session gets no more news. */
-      const beat = async () => {
-        await auth.authenticate(request.headers.authorization);
-        if (!stream.blocked) stream.send(": still here\n\n");
-      };
-      const heartbeat = setInterval(() => void beat().catch(() => stream.end("")), HEARTBEAT_MS);
-      raw.once("close", () => {
-        clearInterval(heartbeat);
-        open.delete(stream);
-        stop();
-      });
+      raw.once("close", () => stop());
       try {
         const missed = await news.watch(owner, lastEventId(request), (items, cursor) => {
           // a reader this slow comes back with its last id
