@@ -24,6 +24,8 @@ export interface ServerFacts {
 export interface RunningJobFacts {
   id: string;
   modelId: string;
+  /** Its workspace. */
+  owner: string;
   kind: string;
   progress: number | null;
 }
@@ -69,7 +71,7 @@ export class ServerTable {
       `SELECT id, role, address, version, facts, ${DATABASE_NOW} - seen_at AS "silentMs" FROM servers ORDER BY role, address, id`,
     );
     const jobs = await this.#sql.all<RunningJobFacts & { worker: string | null }>(
-      `SELECT id, model_id AS "modelId", kind, progress, worker FROM jobs WHERE status = 'RUNNING' ORDER BY seq`,
+      `SELECT id, model_id AS "modelId", owner, kind, progress, worker FROM jobs WHERE status = 'RUNNING' ORDER BY seq`,
     );
     return rows.map((row) => ({
       ...row,

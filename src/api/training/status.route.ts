@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import { replicaAlias } from "../../engine/fleet/replica.ts";
 import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { isAdmin, type Principal, principalOf } from "../http/auth.ts";
+import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { documented, ServerList } from "./training.schema.ts";
 
 export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
@@ -33,7 +33,10 @@ export function registerTrainingStatus(app: FastifyInstance, training: TrainingS
 
   app.get(
     "/v1/preview/servers",
-    documented("The servers of this deployment, with their engines and running jobs", { response: ServerList }),
+    documented(
+      "The servers of this deployment, with their engines and those of their running jobs that the caller sees",
+      { response: ServerList },
+    ),
     async (request) => {
       const caller = principalOf(request);
       return { object: "list", data: (await training.servers()).map((server) => present(server, caller)) };
@@ -48,6 +51,7 @@ function inPublic({ role, version, silentMs }: SeenServer) {
 
 function present(server: SeenServer, caller: Principal) {
   const { id, address, silentMs, facts, running } = server;
+  const owner = readableBy(caller);
   return {
     ...{ id, ...inPublic(server), address, silent_seconds: Math.max(0, silentMs) / 1000 },
     models: facts.models,
@@ -55,7 +59,9 @@ function present(server: SeenServer, caller: Principal) {
       name: isAdmin(caller) ? name : replicaAlias(index),
       ...{ state, in_flight: inFlight },
     })),
-    running_jobs: running.map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
+    running_jobs: running
+      .filter((job) => owner === null || job.owner === owner)
+      .map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
   };
 }
 
