@@ -12,48 +12,101 @@ export function withoutMarks(text: string): string {
   return text.replaceAll(MARK, "");
 }
 
+/** Characters between two pauses: about a millisecond. */
+const CHARACTERS_PER_STEP = 16_384;
+const MARKS_PER_STEP = 4096;
+
+type Steps<T> = Generator<undefined, T>;
+
 export class LiteralText {
-  /** Matches the first character of a spelling; null: there is none. */
+  /** Finds where spellings begin; null: there are none. */
   readonly #begins: RegExp | null;
   readonly #longest: number;
+  /** Characters since the last pause. */
+  #done = 0;
 
-  /** Special tokens are control tokens, and so are the others that the template writes, such as `<tool_call>`. */
-  constructor(added: readonly AddedTokenSpelling[], template: string) {
+  /**
+   * Special tokens are control tokens, and so are the others that the template writes, such as `<tool_call>`. `template`: null for one
+   * that nobody has read, which may write any of them.
+   */
+  constructor(added: readonly AddedTokenSpelling[], template: string | null) {
     const control = added
-      .filter(({ content, special }) => /\S/.test(content) && (special || template.includes(content)))
+      .filter(({ content, special }) => /\S/.test(content) && (special || (template?.includes(content) ?? true)))
       .map(({ content }) => content);
     const escaped = control.map((content) => content.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
-    this.#begins = control.length === 0 ? null : new RegExp(`(?=${escaped.join("|")})[^]`, "gu");
-    this.#longest = Math.max(0, ...control.map(({ length }) => length));
+    this.#begins = control.length === 0 ? null : new RegExp(`(?=${escaped.join("|")})`, "g");
+    this.#longest = Math.max(1, ...control.map(({ length }) => length));
   }
 
-  /** The value with every spelling in its texts broken, those in the names of fields too. */
-  broken<T>(value: T): T {
-    return this.#broken(value) as T;
+  /** The value with every spelling in its texts broken, those in the names of fields too. Pauses. */
+  *broken<T>(value: T): Steps<T> {
+    return (yield* this.#broken(value)) as T;
   }
 
   /** Templates may write the parts of a content one behind the other, so a spelling may begin in one and end in the next. */
-  message(message: ChatMessage): ChatMessage {
-    const texts: string[] = [];
-    let before = "";
-    for (const text of message.texts) {
-      const own = this.#text(text);
-      const isCut = this.#text(before + text) !== this.#text(before) + own;
-      texts.push(isCut ? MARK + own : own);
-      before = (before + text).slice(-this.#longest);
+  *message(message: ChatMessage): Steps<ChatMessage> {
+    const texts = yield* this.#texts(message.texts);
+    const others = yield* this.broken({ ...message, texts: [] });
+    return { ...others, texts };
+  }
+
+  *#broken(value: unknown): Steps<unknown> {
+    if (typeof value === "string") return (yield* this.#texts([value]))[0];
+    if (Array.isArray(value)) {
+      const items: unknown[] = [];
+      for (const item of value) items.push(yield* this.#broken(item));
+      return items;
     }
-    return { ...this.broken({ ...message, texts: [] }), texts };
-  }
-
-  #broken(value: unknown): unknown {
-    if (typeof value === "string") return this.#text(value);
-    if (Array.isArray(value)) return value.map((item) => this.#broken(item));
     if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [this.#text(name), this.#broken(item)]));
+    const entries: [unknown, unknown][] = [];
+    for (const [name, item] of Object.entries(value)) {
+      entries.push([yield* this.#broken(name), yield* this.#broken(item)]);
+    }
+    return Object.fromEntries(entries);
   }
 
-  #text(text: string): string {
-    const plain = withoutMarks(text);
-    return this.#begins === null ? plain : plain.replace(this.#begins, `$&${MARK}`);
+  /** Texts that may stand one behind the other. */
+  *#texts(given: readonly string[]): Steps<string[]> {
+    const texts = given.map(withoutMarks);
+    const joined = texts.join("");
+    const places = yield* this.#places(joined);
+    const broken: string[] = [];
+    let start = 0;
+    let next = 0;
+    for (const { length } of texts) {
+      const end = start + length;
+      const parts: string[] = [];
+      let pieces: string[] = [];
+      for (; next < places.length && places[next]! <= end; next++) {
+        pieces.push(joined.slice(start, places[next]), MARK);
+        start = places[next]!;
+        if (next % MARKS_PER_STEP !== 0) continue;
+        parts.push(pieces.join(""));
+        pieces = [];
+        yield;
+      }
+      broken.push(parts.join("") + pieces.join("") + joined.slice(start, end));
+      start = end;
+    }
+    return broken;
+  }
+
+  /** Where the marks go: behind the first characters of all spellings. */
+  *#places(text: string): Steps<number[]> {
+    const places: number[] = [];
+    for (let at = 0; this.#begins !== null && at < text.length; at += CHARACTERS_PER_STEP) {
+      const piece = text.slice(at, at + CHARACTERS_PER_STEP + this.#longest);
+      this.#begins.lastIndex = 0;
+      for (let found = this.#begins.exec(piece); found !== null; found = this.#begins.exec(piece)) {
+        if (found.index >= CHARACTERS_PER_STEP) break;
+        places.push(at + found.index + (piece.codePointAt(found.index)! > 0xffff ? 2 : 1));
+        this.#begins.lastIndex = found.index + 1;
+      }
+      this.#done += Math.min(piece.length, CHARACTERS_PER_STEP) + 64;
+      if (this.#done < CHARACTERS_PER_STEP) continue;
+      yield;
+      this.#done = 0;
+    }
+    return places;
   }
 }

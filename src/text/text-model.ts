@@ -8,6 +8,7 @@ import { ChatTemplate, type RenderInput } from "./chat-template.ts";
 import { EncoderThread } from "./encoding/encoder-thread.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { LiteralText } from "./literal-text.ts";
+import type { ChatMessage } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import type { ContentFormatOption } from "./template/inspect.ts";
 import { isLongToRender } from "./template/render-size.ts";
@@ -56,7 +57,7 @@ export class TextModel {
   readonly defaultKwargs: Readonly<Record<string, unknown>>;
   /** Whether what `render` returns has marks of LiteralText. */
   readonly hasMarks: boolean;
-  readonly #literal = new Map<string, LiteralText>();
+  readonly #literal = new Map<string | null, LiteralText>();
   readonly #named: ReadonlyMap<string, string>;
   readonly #serverTemplate: string | null;
   readonly #compiled = new Map<string, ChatTemplate>();
@@ -102,7 +103,7 @@ export class TextModel {
    * model's. `client` is the caller's id, so that one client cannot keep the others waiting.
    */
   async render(given: RenderInput, requested: string | null, client = NO_CLIENT): Promise<string> {
-    const input = this.hasMarks ? this.#withLiteralTexts(given, requested) : given;
+    const input = this.hasMarks ? await inTurns(this.#withLiteralTexts(given, requested)) : given;
     const isTrusted = requested === null || this.#isTrusted(requested);
     if (!isTrusted) return await this.#sandbox.render(requested, input, client, this.#contentFormat);
     if (!isLongToRender(input)) return this.#compile(this.#trustedSource(input, requested)).render(input);
@@ -126,15 +127,27 @@ export class TextModel {
     return inTurns(this.tokenizer.encodeSteps(text, options));
   }
 
-  #withLiteralTexts(input: RenderInput, requested: string | null): RenderInput {
-    const source = requested === null || this.#isTrusted(requested) ? this.#trustedSource(input, requested) : requested;
-    let literal = this.#literal.get(source);
+  /** A text of a client that no template writes, with marks where messages get them. */
+  async literalText(text: string): Promise<string> {
+    return this.hasMarks ? await inTurns(this.#literalFor(this.#templateFor(false)).broken(text)) : text;
+  }
+
+  *#withLiteralTexts(input: RenderInput, requested: string | null): Generator<undefined, RenderInput> {
+    const isTrusted = requested === null || this.#isTrusted(requested);
+    const literal = this.#literalFor(isTrusted ? this.#trustedSource(input, requested) : null);
+    const messages: ChatMessage[] = [];
+    for (const message of input.messages) messages.push(yield* literal.message(message));
+    return { ...input, messages, documents: yield* literal.broken(input.documents) };
+  }
+
+  /** `template`: null for one from a request. */
+  #literalFor(template: string | null): LiteralText {
+    let literal = this.#literal.get(template);
     if (literal === undefined) {
-      literal = new LiteralText(this.tokenizer.addedTokens ?? [], source);
-      if (source !== requested) this.#literal.set(source, literal);
+      literal = new LiteralText(this.tokenizer.addedTokens ?? [], template);
+      this.#literal.set(template, literal);
     }
-    const messages = input.messages.map((message) => literal.message(message));
-    return { ...input, messages, documents: literal.broken(input.documents) };
+    return literal;
   }
 
   async close(): Promise<void> {

@@ -28,6 +28,7 @@ export const toyEncoder: ToyEncoder = {
     return id < 0 ? null : id;
   },
   encodeText: toyIds,
+  literal: (text) => text,
   tokenTexts: (ids) => ids.map((id) => WORDS[id]!),
   encodePrompt(messages, tools) {
     const empty = messages.some(({ role }) => role === "think") ? "<think> NL </think> NL" : "";

@@ -29,8 +29,10 @@ export function customCall(id: string | null | undefined, name: string, input: s
 
 /** `names`: those of all tools. A call is told by its name, so a custom tool needs one of its own. */
 export function checkCustomTools(custom: CustomTools, names: readonly string[]): void {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   for (const [name, grammar] of custom) {
-    if (names.filter((other) => other === name).length > 1) {
+    if (counts.get(name)! > 1) {
       throw new ServiceError("invalid_value", `There is more than one tool called ${JSON.stringify(name)}.`, {
         param: "tools",
       });

@@ -12,9 +12,11 @@ import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
 import { REPLY_MARKERS } from "../../text/reply-markers.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
+import { principalOf } from "../http/auth.ts";
 import { grammarFor } from "../request/constraint.compile.ts";
 import { ResponseFormat, StructuredOutputs } from "../request/constraint.schema.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
+import { refusing } from "../request/prompt-errors.ts";
 import { readBody } from "../request/read-body.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
@@ -92,9 +94,9 @@ export function registerInspect(app: FastifyInstance, service: Service): void {
       },
     },
     (request, reply) =>
-      answer(service, request, reply, () => {
+      answer(service, request, reply, async () => {
         const { value: body } = readBody(InspectRequest, request.body ?? null);
-        const tokens = tokensOf(body, service);
+        const tokens = checkedTokens(body, await tokensOf(body, service, principalOf(request).id), service);
         return {
           ...{ body: { model: body.model, request_id: body.request_id }, choices: 1, ignored: [] },
           prepare: (context) => prepareInspection({ service, inspector, body, tokens }, context),
@@ -138,14 +140,21 @@ async function prepareInspection(
   };
 }
 
-function tokensOf(
-  { tokens, text, prompt_token_ids: prompt }: Body,
-  { text: { tokenizer }, engine }: Service,
-): number[] {
-  if ((tokens ?? null) === null && (text ?? null) === null) {
+/** Of more tokens than can be looked at, some may be missing. */
+async function tokensOf({ tokens, text }: Body, { text: model }: Service, client: string): Promise<readonly number[]> {
+  if (tokens != null) return tokens;
+  if (text == null) {
     throw new ServiceError("invalid_combination", "Send the output as tokens or as text.", { param: "tokens" });
   }
-  const ids = tokens ?? tokenizer.encode(text!, { addSpecialTokens: false });
+  const beginning = text.slice(0, (MOST_TOKENS + 1) * model.longestToken);
+  return refusing(() => model.encode(beginning, { addSpecialTokens: false, maxTokens: MOST_TOKENS }, client));
+}
+
+function checkedTokens(
+  { prompt_token_ids: prompt }: Body,
+  ids: readonly number[],
+  { engine }: Service,
+): readonly number[] {
   const { vocabSize, maxModelLen } = engine.info;
   const bad = (message: string, param: string) => new ServiceError("invalid_value", message, { param });
   if (ids.length > MOST_TOKENS) throw bad(`At most ${MOST_TOKENS} tokens can be looked at.`, "tokens");

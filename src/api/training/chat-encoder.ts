@@ -33,7 +33,8 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
     encodePrompt: (messages, tools, maxTokens) =>
       messages.length === 0 ? opening(text, tools) : encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
-    encodeText: (content) => text.encode(content, { addSpecialTokens: false }, TRAINING),
+    encodeText: (content) => text.encode(content, { addSpecialTokens: false, hasMarks: text.hasMarks }, TRAINING),
+    literal: (content) => text.literalText(content),
     tokenTexts: (ids) => {
       const walk = new TokenTextWalk(tokenizer);
       return ids.map((id) => walk.advance(id).token);

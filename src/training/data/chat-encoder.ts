@@ -18,6 +18,8 @@ export interface ChatEncoder {
   /** Ids of the rendered conversation without the opening of a reply. */
   encodeConversation(messages: readonly HistoryMessage[], tools: readonly ChatTool[] | null): Encoded;
   encodeText(text: string): Encoded;
+  /** The text for `encodeText`, with the control tokens that a client spelt in it as text, where the server keeps them so. */
+  literal(text: string): string | Promise<string>;
   /** The text of each token, for reading. A token that ends inside a character has none; the next one has it all. */
   tokenTexts(ids: readonly number[]): string[];
   /** Id of the token with these bytes or, without bytes, this text. null when it is not exactly one token. */

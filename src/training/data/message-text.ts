@@ -5,6 +5,7 @@ import { createReplyParser } from "../../text/create-reply-parser.ts";
 import { joinedText } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import { reasoningStyle } from "../../text/reasoning/reasoning-style.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import type { HistoryMessage } from "./trajectory.ts";
 
 const style = reasoningStyle("think", null)!;
@@ -24,6 +25,15 @@ export function thoughtAndAnswer(message: HistoryMessage, index: number): { thou
   const join = (wanted: "reasoning" | "content") =>
     parts.map((part) => (part.kind === wanted ? part.text : "")).join("");
   return { thought: join("reasoning"), answer: join("content") };
+}
+
+/** A reply for `encodeText`. The marks of the thought that it begins with are the model's own. */
+export async function literalReply(text: string, { literal }: Pick<ChatEncoder, "literal">): Promise<string> {
+  const opened = text.indexOf(style.start) + style.start.length;
+  const closed = text.indexOf(style.end, opened);
+  if (!text.trimStart().startsWith(style.start) || closed < 0) return literal(text);
+  const [thought, answer] = [text.slice(opened, closed), text.slice(closed + style.end.length)];
+  return text.slice(0, opened) + (await literal(thought)) + style.end + (await literal(answer));
 }
 
 export function checkReadable({ refusal }: HistoryMessage, index: number): void {

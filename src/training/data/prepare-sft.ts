@@ -128,7 +128,8 @@ async function replyBehind(
     return { kept, reply: end === null ? ids : [...ids, end] };
   };
   if (!hasCalls && !startsWith(whole, prompt)) {
-    const { thought, answer } = thoughtAndAnswer(message, index);
+    const said = thoughtAndAnswer(message, index);
+    const [thought, answer] = [await encoder.literal(said.thought), await encoder.literal(said.answer)];
     if (endsInThought(prompt, encoder)) return written(prompt, `${thought}\n</think>\n\n${answer}`);
     if (thought === "") return written(prompt, answer);
     const think = encoder.idOf("<think>");

@@ -5,7 +5,7 @@
 import type { GiveWay } from "../../pacing/give-way.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
-import { textOf } from "./message-text.ts";
+import { literalReply, textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
 import { type History, type HistoryItem, type HistoryMessage, messageOf, type SampledChoice } from "./trajectory.ts";
@@ -117,7 +117,8 @@ async function fromText(
   if (message.toolCalls !== undefined) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
   }
-  return { ids: await encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };
+  const text = await literalReply(textOf(message, element), encoder);
+  return { ids: await encoder.encodeText(text), logprobs: null, retokenised };
 }
 
 /** Ids of "token_id:N" entries; null unless every entry has that form. */
