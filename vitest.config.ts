@@ -1,34 +1,47 @@
+import { randomInt } from "node:crypto";
 import { defineConfig } from "vitest/config";
+
+/**
+ * Which tests to run: a tier of test/tiers, whose projects are its own. Without one, the project "all" has every test, and the
+ * others run some of them once more: npx vitest run --project all FILE
+ */
+const TIER = process.env.FLYWHEEL_TIER;
+
+/** Tests with processes, browsers and databases, and those that take long. */
+const SYSTEM = [
+  "test/{chaos,clients,cluster,deploy,e2e,load,packed,postgres,s3,security,web}/**",
+  "test/wire/{cli-*,data-parallel,database,doctor*,fleet,lifecycle,remote-engine,uds}.test.ts",
+  "test/reference/{batch-invariance,trainer}.test.ts",
+  "test/gguf/**",
+  "src/store/{postgres*,open-postgres}.test.ts",
+  "src/api/http/stalled-reader.test.ts",
+  "src/app/embedded-engine.test.ts",
+  "src/training/process/*.test.ts",
+];
+
+/** What is tried in more ways than each change needs. */
+const MATRIX = [
+  "test/torch/**",
+  "test/wire/fuzz.test.ts",
+  "test/reference/{family-tasks,minimind,rounded-gradients,rounded-logits}.test.ts",
+  "test/e2e/{mini,structured-output*,training-learns}.test.ts",
+];
 
 /** Files of test/wire/ whose tests ask an engine. */
 const ENGINE_TESTS = [
-  "adapter-slots",
-  "chat-*",
-  "clients",
-  "completions",
-  "engine",
-  "generate",
-  "generate-clients",
-  "inspect",
-  "lifecycle",
-  "limits",
-  "messages",
-  "models",
-  "openai-extensions",
-  "operations",
-  "responses",
-  "responses-stored",
-  "sdk",
-  "tool-loop",
-  "vllm-routes",
+  "test/wire/{adapter-slots,chat-*,completions,engine,generate,generate-clients,inspect,lifecycle,limits}.test.ts",
+  "test/wire/{messages,models,operations,responses,responses-stored,vllm-routes}.test.ts",
+  "test/clients/{clients,sdk,tool-loop}.test.ts",
 ];
 
-/** Tests of training and of stored responses, whose rows may be in either store. Those of src/store have both in each file. */
+/** Tests of the store, and of what keeps its rows there. */
 const STORE_TESTS = [
+  "src/store/{lease-table,response-table,server-table,sessions,store,tokens,workspaces}.test.ts",
   "src/training/service*.test.ts",
   "src/training/jobs/*.test.ts",
   "src/training/steps/*.test.ts",
   "src/training/files/{curves,claim-storage,visible-files}.test.ts",
+  "test/cluster/two-servers.test.ts",
   "test/wire/{training*,art-client,cli-training,responses-stored}.test.ts",
   "test/e2e/{training*,remote-training}.test.ts",
   "test/s3/training.test.ts",
@@ -42,55 +55,54 @@ const KERNEL_TESTS = [
   "test/reference/{fixtures,batch-invariance,trainer}.test.ts",
 ];
 
+const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts", "web/**/*.test.{ts,tsx}"];
+const INSTALLED = "**/node_modules/**";
+const BROWSER = { globalSetup: ["test/temporary-folder.ts", "test/web/find-browser.ts"] };
+const POSTGRES = {
+  env: { FLYWHEEL_TEST_STORE: "postgres" },
+  globalSetup: ["test/temporary-folder.ts", "test/postgres/project-server.ts"],
+};
+
+const project = (name: string, include: readonly string[], options: object = {}) => ({
+  extends: true as const,
+  test: { name, include: [...include], ...options },
+});
+
+/** Once more with the rows in PostgreSQL (--database). */
+const postgres = project("postgres", STORE_TESTS, POSTGRES);
+const MORE_OFTEN = [
+  /** Tests that ask an engine, once more with the engine in another server (--engine-url). */
+  project("remote", ENGINE_TESTS, { env: { FLYWHEEL_TEST_ENGINE: "remote" } }),
+  /** Once more without the native module (native/), as on macOS, Windows and older processors. */
+  project("graph", KERNEL_TESTS, { env: { FLYWHEEL_KERNELS: "graph" } }),
+  /** The native module as on x64 processors without AVX-512. Where it does not run, tests of the module are skipped. */
+  project("avx2", ["src/graph/native/*.test.ts"], { env: { FLYWHEEL_KERNELS: "avx2" } }),
+];
+
+const PROJECTS = {
+  "": [project("all", ALL, BROWSER), postgres, ...MORE_OFTEN],
+  // Files share modules: loading them for each would take longer than the tests.
+  test: [project("test", ALL, { exclude: [INSTALLED, ...SYSTEM, ...MATRIX], isolate: false, testTimeout: 60_000 })],
+  system: [project("system", SYSTEM, { exclude: [INSTALLED, ...MATRIX], ...BROWSER }), postgres],
+  matrix: [project("matrix", MATRIX), ...MORE_OFTEN],
+};
+
+// Property tests draw new cases in every run. To draw those of a run again: FLYWHEEL_PROPERTY_SEED=20 npm test
+if (process.env.FLYWHEEL_PROPERTY_SEED === undefined) {
+  process.env.FLYWHEEL_PROPERTY_SEED = String(randomInt(2 ** 31));
+  console.log(`FLYWHEEL_PROPERTY_SEED=${process.env.FLYWHEEL_PROPERTY_SEED}`);
+}
+
 export default defineConfig({
   test: {
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 300_000, interval: 20 } },
-    maxWorkers: 2,
     globalSetup: "test/temporary-folder.ts",
     // As cli/main.ts does for a server.
     env: { ORT_DISABLE_TELEMETRY: "1" },
     setupFiles: "test/property-seed.ts",
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "all",
-          include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts", "web/**/*.test.{ts,tsx}"],
-          globalSetup: ["test/temporary-folder.ts", "test/web/find-browser.ts"],
-        },
-      },
-      {
-        // Once more with the rows in PostgreSQL (--database).
-        extends: true,
-        test: {
-          name: "postgres",
-          include: STORE_TESTS,
-          env: { FLYWHEEL_TEST_STORE: "postgres" },
-          globalSetup: ["test/temporary-folder.ts", "test/postgres/project-server.ts"],
-        },
-      },
-      {
-        // Tests that ask an engine, once more with the engine in another server (--engine-url).
-        extends: true,
-        test: {
-          name: "remote",
-          include: ENGINE_TESTS.map((name) => `test/wire/${name}.test.ts`),
-          env: { FLYWHEEL_TEST_ENGINE: "remote" },
-        },
-      },
-      {
-        // Once more without the native module (native/), as on macOS, Windows and older processors.
-        extends: true,
-        test: { name: "graph", include: KERNEL_TESTS, env: { FLYWHEEL_KERNELS: "graph" } },
-      },
-      {
-        // The native module as on x64 processors without AVX-512. Where it does not run, tests of the module are skipped.
-        extends: true,
-        test: { name: "avx2", include: ["src/graph/native/*.test.ts"], env: { FLYWHEEL_KERNELS: "avx2" } },
-      },
-    ],
+    projects: PROJECTS[(TIER ?? "") as keyof typeof PROJECTS],
   },
 });

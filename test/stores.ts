@@ -1,5 +1,5 @@
-// Both stores for tests that hold for each of them. A store belongs to a folder, as the one of a server does: the same
-// folder gives the same rows.
+// The store of a test run: SQLite, or PostgreSQL in the project "postgres" of vitest.config.ts. A store belongs to a folder, as
+// the one of a server does: the same folder gives the same rows.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,11 +11,12 @@ import { openSqlite } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
 import { startPostgres, type TestPostgres } from "./postgres/start-postgres.ts";
 
-export const STORES = ["SQLite", "PostgreSQL"] as const;
-export type StoreKind = (typeof STORES)[number];
+export type StoreKind = "SQLite" | "PostgreSQL";
 
-/** Set by the project "postgres" of vitest.config.ts, which runs all tests of training once more on the other store. */
 export const PROJECT_STORE: StoreKind = process.env.FLYWHEEL_TEST_STORE === "postgres" ? "PostgreSQL" : "SQLite";
+
+/** For `describe.each`: tests of the store have its name in theirs. */
+export const STORES: readonly StoreKind[] = [PROJECT_STORE];
 
 export interface OpenStore {
   /** Also for a second connection to the same rows. */
@@ -37,7 +38,7 @@ function postgresStores(): OpenStore {
   let server: TestPostgres;
   const urls = new Map<string, string>();
   beforeAll(async () => {
-    server = await startPostgres(PROJECT_STORE === "PostgreSQL" ? { source: inject("postgresUrl") } : {});
+    server = await startPostgres({ source: inject("postgresUrl") });
   });
   afterAll(() => server?.stop());
   const database = async (folder: string) => {

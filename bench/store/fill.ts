@@ -100,5 +100,5 @@ export async function addBusyModel(store: Store, past: number, waiting: number):
 
 async function addJob(sql: Parameters<typeof tablesOn>[0], modelId: string): Promise<void> {
   const rest = { owner: OWNER, kind: "rl" as const, config: CONFIG, idempotencyKey: null, requestHash: null };
-  await tablesOn(sql).jobTable.insert({ id: randomUUID(), modelId, ...rest });
+  await tablesOn(sql).jobTable.insert({ id: randomUUID(), modelId, openBytes: 0, recordBytes: 0, ...rest });
 }

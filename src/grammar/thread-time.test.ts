@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
+import { LINUX, needing } from "../../test/needs.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
@@ -15,7 +16,7 @@ const script = (url: string) => `
     });
   });`;
 
-test.runIf(process.platform === "linux")("a thread lowers its priority and reports only its own CPU time", async () => {
+needing(LINUX).it("a thread lowers its priority and reports only its own CPU time", async () => {
   const worker = new Worker(script(compiledEntry(import.meta.url, "./thread-time.ts").href), { eval: true });
   const next = () => new Promise<{ thread: number; priority: number }>((resolve) => worker.once("message", resolve));
   const { thread, priority } = await next();

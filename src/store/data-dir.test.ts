@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { LINUX, needing } from "../../test/needs.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
@@ -27,7 +28,7 @@ it("names a file that is in the way of its lock or training folder", () => {
 });
 
 // There a folder that exists has no room for new ones, which looks as if it did not exist.
-it.runIf(existsSync("/proc/self"))("says so where no folder can be made", () => {
+needing(LINUX).it("says so where no folder can be made", () => {
   for (const dir of ["/proc/flywheel", "/proc/flywheel/data", "/proc/self/data"]) {
     expect(() => openDataDir(dir), dir).toThrow(OperatorError);
   }

@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { needing, POSIX } from "../../test/needs.ts";
 import { LOCAL_KEY_FILE, localServer, readLocalKey, removeLocalKey, writeLocalKey } from "./local-key.ts";
 
 const KEY = { url: "http://127.0.0.1:8123", token: "fw_secret", pid: 4242 };
@@ -27,7 +28,7 @@ describe("the file", () => {
     expect(readLocalKey(join(folder, "nowhere"))).toBeNull();
   });
 
-  it.skipIf(process.platform === "win32")("is refused if others could have read or made it", () => {
+  needing(POSIX).it("is refused if others could have read or made it", () => {
     const shared = withKey();
     chmodSync(join(shared, LOCAL_KEY_FILE), 0o640);
     expect(() => readLocalKey(shared)).toThrow(

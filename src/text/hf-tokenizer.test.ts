@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { need, needing } from "../../test/needs.ts";
 import type { JsonObject } from "../json/json-object.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
@@ -291,18 +292,20 @@ describe("characters without a token", () => {
 
 const realModel = process.env.FLYWHEEL_TEST_MODEL;
 
-test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
-  "a real checkpoint: prompts and greedy texts",
-  async () => {
-    const tokenizer = new HfTokenizer(await readTextFiles(realModel!));
-    const reference = JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8"));
-    for (const { prompt, input_ids, greedy_ids, greedy_text } of reference.cases) {
-      expect(tokenizer.encode(prompt)).toEqual(input_ids);
-      expect(tokenizer.decode(input_ids)).toBe(prompt);
-      expect(tokenizer.decode(greedy_ids)).toBe(greedy_text);
-    }
-  },
-);
+needing(
+  need(
+    "FLYWHEEL_TEST_MODEL, a folder with reference.json",
+    Boolean(realModel) && existsSync(`${realModel}/reference.json`),
+  ),
+).it("a real checkpoint: prompts and greedy texts", async () => {
+  const tokenizer = new HfTokenizer(await readTextFiles(realModel!));
+  const reference = JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8"));
+  for (const { prompt, input_ids, greedy_ids, greedy_text } of reference.cases) {
+    expect(tokenizer.encode(prompt)).toEqual(input_ids);
+    expect(tokenizer.decode(input_ids)).toBe(prompt);
+    expect(tokenizer.decode(greedy_ids)).toBe(greedy_text);
+  }
+});
 
 test("with a limit, the rest of the text is not read", () => {
   const tokenizer = load("gpt2-style");

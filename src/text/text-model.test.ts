@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
+import { need, needing } from "../../test/needs.ts";
 import { ChatTemplate } from "./chat-template.ts";
 import { chatPrompt } from "./prompt.ts";
 import { loadTextModel, TextModel } from "./text-model.ts";
@@ -103,18 +104,20 @@ test("broken and missing files are named", async () => {
 
 const realModel = process.env.FLYWHEEL_TEST_MODEL;
 
-test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
-  "a real checkpoint: messages to prompt ids",
-  async () => {
-    const model = await loadTextModel(realModel!);
-    for (const { prompt, input_ids } of JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8")).cases) {
-      const question = /<\|im_start\|>user\n(.*)<\|im_end\|>/s.exec(prompt)![1];
-      const made = await chatPrompt(model, { messages: [{ role: "user", texts: [question!] }] }, null);
-      expect([made.text, made.tokenIds]).toEqual([prompt, input_ids]);
-    }
-    model.close();
-  },
-);
+needing(
+  need(
+    "FLYWHEEL_TEST_MODEL, a folder with reference.json",
+    Boolean(realModel) && existsSync(`${realModel}/reference.json`),
+  ),
+).it("a real checkpoint: messages to prompt ids", async () => {
+  const model = await loadTextModel(realModel!);
+  for (const { prompt, input_ids } of JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8")).cases) {
+    const question = /<\|im_start\|>user\n(.*)<\|im_end\|>/s.exec(prompt)![1];
+    const made = await chatPrompt(model, { messages: [{ role: "user", texts: [question!] }] }, null);
+    expect([made.text, made.tokenIds]).toEqual([prompt, input_ids]);
+  }
+  model.close();
+});
 
 test("an operator can name one of the model's templates, and defaultTemplate is its text", () => {
   const chatTemplates = new Map([

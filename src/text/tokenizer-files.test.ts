@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { needing, POSIX } from "../../test/needs.ts";
 import { readTextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "text-files-"));
@@ -15,7 +16,8 @@ function withoutFile(name: string): string {
   return copy;
 }
 
-test.skipIf(process.platform === "win32").each(["tokenizer.json", "special_tokens_map.json", "chat_template.jinja"])(
+needing(POSIX).itEach(
+  ["tokenizer.json", "special_tokens_map.json", "chat_template.jinja"],
   "a pipe as %s is refused, not waited for",
   async (name) => {
     const copy = withoutFile(name);

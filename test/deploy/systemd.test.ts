@@ -5,6 +5,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { need, needing } from "../needs.ts";
 import { manifestsIn, readManifest } from "./manifests.ts";
 
 const UNITS = manifestsIn("systemd").filter((file) => file.endsWith(".service"));
@@ -47,7 +48,7 @@ describe.each(UNITS)("%s", (file) => {
   const { Unit, Service, Install } = readUnit(readManifest(file));
   const environment = Service!.Environment!.join(" ");
 
-  it.runIf(hasSystemd)("is accepted by systemd, which notices a wrong key", () => {
+  needing(need("systemd-analyze", hasSystemd)).it("is accepted by systemd, which notices a wrong key", () => {
     expect(verify(file, readManifest(file))).toBe("");
     expect(verify(file, readManifest(file).replace("RestartSec=", "RestartSecs="))).toContain("RestartSecs");
   });
@@ -83,7 +84,10 @@ describe.each(UNITS)("%s", (file) => {
   });
 });
 
-it.runIf(spawnSync("systemd-sysusers", ["--version"]).status === 0)("systemd takes the user", () => {
-  const file = new URL("../../deploy/systemd/flywheel.sysusers", import.meta.url).pathname;
-  expect(() => execFileSync("systemd-sysusers", ["--dry-run", file], { stdio: "pipe" })).not.toThrow();
-});
+needing(need("systemd-sysusers", spawnSync("systemd-sysusers", ["--version"]).status === 0)).it(
+  "systemd takes the user",
+  () => {
+    const file = new URL("../../deploy/systemd/flywheel.sysusers", import.meta.url).pathname;
+    expect(() => execFileSync("systemd-sysusers", ["--dry-run", file], { stdio: "pipe" })).not.toThrow();
+  },
+);

@@ -5,10 +5,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { need, needing } from "../needs.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");
@@ -46,7 +47,7 @@ it("checks every block of the guide", () => {
   expect(blocks).toHaveLength(expected.length);
 });
 
-describe.skipIf(!hasCurl)("the guide works as pasted", () => {
+needing(need("curl", hasCurl)).describe("the guide works as pasted", () => {
   it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))("block %i", async (_i, block, shows) => {
     const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
     const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, symlink
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
+import { needing, POSIX } from "../needs.ts";
 import { emptyEnvironment, npm, type Output, packed, run, startAndWait } from "./packed.ts";
 
 it("pack, install, run, talk, train, open, stop", async () => {
@@ -67,7 +68,7 @@ it("pack, install, run, talk, train, open, stop", async () => {
   await expect(flywheel("status")).rejects.toThrow(/no server of yours runs on .*Start one with `flywheel serve`/);
 });
 
-it.skipIf(process.platform === "win32")("init finds the package through a link to its folder", async () => {
+needing(POSIX).it("init finds the package through a link to its folder", async () => {
   const { command, folder } = await packed();
   const cwd = mkdtempSync(join(tmpdir(), "flywheel-linked-"));
   mkdirSync(join(cwd, "a/b/real"), { recursive: true });

@@ -74,6 +74,18 @@ describe("the installed package", () => {
     expect(filesBelow(dirname(made.folder)).filter((file) => file.endsWith("binding.gyp"))).toEqual([]);
   });
 
+  it("says what it consists of: every package that is installed with it, and what it carries, with digests", () => {
+    const bill = JSON.parse(readFileSync(join(made.folder, "sbom.json"), "utf8"));
+    const listed: { name: string; version: string; hashes: { content: string }[] }[] = bill.components;
+    const names = new Set(listed.map(({ name }) => name));
+    const lock = JSON.parse(readFileSync(join(dirname(made.folder), ".package-lock.json"), "utf8"));
+    const installed = Object.keys(lock.packages).map((path) => path.split("node_modules/").at(-1)!);
+    expect(installed.length).toBeGreaterThan(50);
+    expect(installed.filter((name) => name !== "flywheel" && !names.has(name))).toEqual([]);
+    expect(names).toContain("onnxruntime-node");
+    for (const { name, hashes } of listed) expect(hashes[0]!.content, name).toMatch(/^[0-9a-f]{128}$/);
+  });
+
   it("carries ONNX Runtime for four platforms, unchanged, with all that its binding loads", () => {
     const runtime = join(made.folder, "runtime/onnxruntime-node");
     const original = join(process.cwd(), "node_modules/onnxruntime-node");

@@ -10,6 +10,7 @@ import type { OptionName } from "../../src/config/options.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { childEnvironment } from "../../src/system/child-environment.ts";
 import type { Trainer } from "../../src/training/contract.ts";
+import { LINUX, needing } from "../needs.ts";
 import { MODEL } from "../wire/cli-process.ts";
 
 const SECRETS = {
@@ -82,7 +83,7 @@ it("passes on what --trainer-env names, and no key behind a *", () => {
   expect(Object.keys(passed).filter((name) => name in SECRETS || name === "MY_KEY")).toEqual(["HF_TOKEN"]);
 });
 
-it.skipIf(process.platform !== "linux")("hides them from the embedded trainer", async () => {
+needing(LINUX).it("hides them from the embedded trainer", async () => {
   const train = serverWith({}).train(
     { baseModel: MODEL, weights: "float32" } as never,
     () => {},

@@ -12,6 +12,7 @@ import { linesOf } from "../../src/json/json-lines.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { CommandProcess } from "../../src/training/process/command-process.ts";
 import { proofOf } from "../../src/training/process/key-proof.ts";
+import { needing, TORCH } from "../needs.ts";
 
 const FAKE = fileURLToPath(new URL("../fakes/trainer-process.mjs", import.meta.url));
 const KEY = "k".repeat(32);
@@ -89,7 +90,7 @@ it("answers only who knows the key, and never sends a secret", async () => {
 
 const PYTHON = process.env.FLYWHEEL_TORCH_PYTHON;
 
-it.skipIf(!PYTHON)("is nobody to a trainer without the key", async () => {
+needing(TORCH).it("is nobody to a trainer without the key", async () => {
   const heard: string[] = [];
   const impostor = createServer((socket) => {
     socket.on("error", () => {});

@@ -3,14 +3,15 @@
 
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { OBJECTIVES, PYTHON, processesWith, run, torchTrainer } from "./torch-harness.ts";
+import { expect, it } from "vitest";
+import { LINUX, needing, TORCH } from "../needs.ts";
+import { OBJECTIVES, processesWith, run, torchTrainer } from "./torch-harness.ts";
 
 const KILLS = Number(process.env.FLYWHEEL_KILLS ?? 5);
 const RANKS = 2;
 const WANTED = { family: "llama", objective: OBJECTIVES[0]!, steps: 4 } as const;
 
-describe.skipIf(!PYTHON || process.platform !== "linux")("the torch trainer", () => {
+needing(TORCH, LINUX).describe("the torch trainer", () => {
   it(`survives ${KILLS} kills`, { timeout: 180_000 * (KILLS + 2) }, async () => {
     const begun = Date.now();
     const undisturbed = await run(torchTrainer(RANKS), WANTED);

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
@@ -13,6 +13,7 @@ import { addition, type DemoTask, yesNoMaybe } from "../../src/cli/demo/tasks.ts
 import { FlywheelClient, type TrajectoryGroup } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { needing, TORCH } from "../needs.ts";
 import { PYTHON } from "./torch-harness.ts";
 
 const STEPS = Number(process.env.FLYWHEEL_CURVE_STEPS ?? 2);
@@ -29,7 +30,7 @@ const servers: RunningServer[] = [];
 const clients: FlywheelClient[] = [];
 const data = mkdtempSync(join(tmpdir(), "curve-"));
 
-describe.skipIf(!PYTHON)("the demonstration's tasks", { timeout: MINUTES * 60_000 * (STEPS + 2) }, () => {
+needing(TORCH).describe("the demonstration's tasks", { timeout: MINUTES * 60_000 * (STEPS + 2) }, () => {
   beforeAll(async () => {
     for (const trainer of TRAINERS) {
       const config = {

@@ -4,10 +4,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import type { LimitsTask } from "../../src/training/contract.ts";
 import { CommandProcess } from "../../src/training/process/command-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
+import { needing, TORCH } from "../needs.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
 
 const PYTHON = process.env.FLYWHEEL_TORCH_PYTHON;
@@ -35,7 +36,7 @@ const limits = async (baseModel: string, activationBytes: number) => {
   return (await trainer.limits(task)).maxTrainedLength;
 };
 
-describe.skipIf(!PYTHON)("the limits of the torch trainer", { timeout: 120_000 }, () => {
+needing(TORCH).describe("the limits of the torch trainer", { timeout: 120_000 }, () => {
   it("are the model's positions, or what fits the memory", async () => {
     expect(await limits(fixtureFolder("llama"), 2 ** 30)).toBe(512);
     const some = await limits(fixtureFolder("llama"), 2 ** 20);

@@ -4,7 +4,8 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { need, needing, TORCH } from "../needs.ts";
 import { blocksFrom, chunk, type Family, logSoftmax, openRunner, runAlone } from "../reference/runner-driver.ts";
 import {
   checkpoint,
@@ -34,7 +35,7 @@ async function byEngine(family: Family, adapter: string): Promise<number[][]> {
   }
 }
 
-describe.skipIf(!hasPeft)("PEFT", { timeout: 300_000 }, () => {
+needing(TORCH, need("peft in that Python", hasPeft)).describe("PEFT", { timeout: 300_000 }, () => {
   it("gives the engine's logits with the adapters of both trainers, for two families", async () => {
     const torch = torchTrainer();
     for (const family of ["qwen3", "gemma3"] as const) {

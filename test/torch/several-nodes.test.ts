@@ -4,8 +4,9 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { freePort } from "../fakes/free-port.ts";
+import { need, needing, TORCH } from "../needs.ts";
 import {
   commandTrainer,
   expectSameAdapters,
@@ -37,7 +38,7 @@ async function expectTheNumbersOfOne(command: string): Promise<void> {
   if (process.platform === "linux") await expect.poll(() => processesWith(marker), { timeout: 30_000 }).toEqual([]);
 }
 
-describe.skipIf(!PYTHON)("several machines", { timeout: 400_000 }, () => {
+needing(TORCH).describe("several machines", { timeout: 400_000 }, () => {
   it("have the numbers of one with torchrun's rendezvous", async () => {
     const endpoint = `127.0.0.1:${await freePort()}`;
     const rendezvous = `--nnodes=2 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=${endpoint} --rdzv-id=job`;
@@ -47,7 +48,7 @@ describe.skipIf(!PYTHON)("several machines", { timeout: 400_000 }, () => {
     await expectTheNumbersOfOne(`sh ${script}`);
   });
 
-  it.skipIf(!hasRay)("have the numbers of one with Ray", async () => {
+  needing(need("ray in that Python", hasRay)).it("have the numbers of one with Ray", async () => {
     await expectTheNumbersOfOne(`"${PYTHON}" -m flywheel_trainer_ray --workers 2 --cpu`);
   });
 });

@@ -2,9 +2,10 @@
 // test/reference/token-numbers.test.ts checks against an independent computation. Needs a Python with torch and
 // transformers, named by FLYWHEEL_TORCH_PYTHON.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { TOKEN_FIELDS } from "../../src/training/gradient/token-numbers.ts";
-import { embedded, OBJECTIVES, PYTHON, run, torchTrainer } from "./torch-harness.ts";
+import { needing, TORCH } from "../needs.ts";
+import { embedded, OBJECTIVES, run, torchTrainer } from "./torch-harness.ts";
 
 /** Of a number, relative to the larger of 1 and its size. */
 const BOUND = 1e-4;
@@ -19,7 +20,7 @@ function expectSameNumbers(found: Float32Array, wanted: Float32Array): void {
   }
 }
 
-describe.skipIf(!PYTHON)("numbers per token of the torch trainer", { timeout: 300_000 }, () => {
+needing(TORCH).describe("numbers per token of the torch trainer", { timeout: 300_000 }, () => {
   it.each(OBJECTIVES)("are those of the embedded trainer, in its order (objective %#)", async (objective) => {
     const wanted = { family: "qwen3", objective, steps: 2, numbers: true } as const;
     const [torch, onnx] = [await run(torchTrainer(), wanted), await embedded(wanted)];

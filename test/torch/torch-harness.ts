@@ -20,7 +20,6 @@ import { fixtureFolder } from "../reference/runner-driver.ts";
 export const PYTHON = process.env.FLYWHEEL_TORCH_PYTHON;
 export const PACKAGE = fileURLToPath(new URL("../../trainer", import.meta.url));
 export type Family = Parameters<typeof fixtureFolder>[0];
-if (!PYTHON) console.log("torch trainer tests skipped: FLYWHEEL_TORCH_PYTHON names no Python with torch");
 
 export const folder = mkdtempSync(join(tmpdir(), "torch-"));
 const trainers: ProcessTrainer[] = [];

@@ -5,9 +5,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { LossConfig } from "../../src/training/config.ts";
 import { type LossInputs, policyLoss } from "../../src/training/gradient/loss.ts";
+import { needing, TORCH } from "../needs.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
 import {
   checkpoint,
@@ -18,7 +19,6 @@ import {
   folder,
   OBJECTIVES,
   PACKAGE,
-  PYTHON,
   python,
   run,
   torchTrainer,
@@ -36,7 +36,7 @@ const FAMILIES: readonly Family[] = [
   "smollm3",
 ];
 
-describe.skipIf(!PYTHON)("the torch trainer", { timeout: 300_000 }, () => {
+needing(TORCH).describe("the torch trainer", { timeout: 300_000 }, () => {
   it("has the loss of the embedded trainer, for 3,000 random configurations", async () => {
     const cases = fc.sample(lossCase(), { numRuns: 3000, seed: 7 });
     const path = join(folder, "losses.jsonl");

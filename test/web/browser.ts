@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { need, needing } from "../needs.ts";
 import { findBrowser } from "./find-browser.ts";
 
 const executable = findBrowser();
@@ -28,7 +29,7 @@ export interface Bench {
 
 /** Tests that need a browser; skipped without one. */
 export function inBrowser(name: string, tests: (bench: Bench) => void): void {
-  describe.skipIf(executable === null)(name, () => {
+  needing(need("Chromium", executable !== null)).describe(name, () => {
     let browser: Browser;
     let contexts: BrowserContext[] = [];
     let problems: string[] = [];

@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { needing, POSIX } from "../needs.ts";
 import { clean, fresh, MODEL, started } from "./cli-process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -25,7 +26,7 @@ async function npmStart(data: string) {
   return { npm, url, err: () => err };
 }
 
-describe.skipIf(process.platform === "win32")("npm start", () => {
+needing(POSIX).describe("npm start", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("ends its server when npm gets %s", async (signal) => {
     const data = fresh();
     const { npm, url, err } = await npmStart(data);

@@ -3,6 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { closeSync, cpSync, openSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { LINUX, need, needing } from "../needs.ts";
 import { BIN, clean, fresh, MODEL, paste, run, serve, started } from "./cli-process.ts";
 import { looseFetch } from "./test-server.ts";
 
@@ -50,7 +51,7 @@ describe("flywheel serve", () => {
 
   // The system drops signals that the first process of a container does not handle.
   const inContainer = ["-rpf", "--kill-child"];
-  it.runIf(spawnSync("unshare", [...inContainer, "true"]).status === 0)(
+  needing(need("unshare", spawnSync("unshare", [...inContainer, "true"]).status === 0)).it(
     "as the first process of a container, stops when it was told to while it started",
     async () => {
       const command = [process.execPath, BIN, "serve", MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"];
@@ -179,7 +180,7 @@ describe("flywheel serve", () => {
     expect(second.err).not.toMatch(/^\s+at /m);
   });
 
-  it.skipIf(process.platform !== "linux")("serves on while its log cannot be written", async () => {
+  needing(LINUX).it("serves on while its log cannot be written", async () => {
     const full = openSync("/dev/full", "w");
     const child = spawn(process.execPath, [BIN, "serve", MODEL, "--port", "0", "--data", fresh()], {
       env: clean(),

@@ -12,6 +12,7 @@ import { readCommand } from "../../src/cli/doctor/trainer-command.ts";
 import type { TrainerFacts } from "../../src/cli/doctor/trainer-facts.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
+import { needing, TORCH } from "../needs.ts";
 import { MODEL, run } from "./cli-process.ts";
 
 const FAKE = fileURLToPath(new URL("../fakes/trainer-process.mjs", import.meta.url));
@@ -198,7 +199,7 @@ describe("the command", () => {
   }, 60_000);
 });
 
-describe.skipIf(!REAL)("with a real PyTorch", { timeout: 120_000 }, () => {
+needing(TORCH).describe("with a real PyTorch", { timeout: 120_000 }, () => {
   it("starts the trainer and knows the model", async () => {
     const found = await findings({ trainerCommand: `"${REAL}" -m flywheel_trainer` });
     expect(found.filter(({ status }) => status === "wrong")).toEqual([]);

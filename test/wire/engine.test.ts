@@ -9,8 +9,9 @@ import { EngineBody } from "../../src/api/serving/engine.schema.ts";
 import type { EngineState } from "../../src/client/types.ts";
 import { openDataDir } from "../../src/store/data-dir.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
+import { EMBEDDED_ENGINE, needing } from "../needs.ts";
 import { expectShape } from "./shared-server.ts";
-import { IS_REMOTE, type Loose, looseFetch, says, startTestServer, type TestServer } from "./test-server.ts";
+import { type Loose, looseFetch, says, startTestServer, type TestServer } from "./test-server.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-engine-"));
 const store = openDataDir(data);
@@ -77,7 +78,7 @@ describe("GET /v1/engine", () => {
   });
 
   // a remote engine tells neither its steps nor the size of its cache
-  it.skipIf(IS_REMOTE)("has a history of seconds, the engine's steps, its cache and its slots", async () => {
+  needing(EMBEDDED_ENGINE).it("has a history of seconds, the engine's steps, its cache and its slots", async () => {
     const start = Date.now();
     await server.chat({ messages: says("hello"), max_tokens: 5 });
     // read once a second
@@ -97,7 +98,7 @@ describe("GET /v1/engine", () => {
     expect(now.steps.at(-1).at).toBeGreaterThan(start - 1000);
   });
 
-  it.skipIf(IS_REMOTE)("streams a snapshot, a point and the new steps every second", async () => {
+  needing(EMBEDDED_ENGINE).it("streams a snapshot, a point and the new steps every second", async () => {
     const reply = await looseFetch(`${server.url}/v1/engine`, {
       headers: { ...as("test-key"), accept: "text/event-stream" },
     });

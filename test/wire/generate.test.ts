@@ -10,8 +10,9 @@ import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts
 import { OutputText } from "../../src/text/output-text.ts";
 import { adapterFolder } from "../fakes/adapter-folder.ts";
 import { LLAMA } from "../fakes/training-service.ts";
+import { EMBEDDED_ENGINE, needing } from "../needs.ts";
 import { expectShape, shared, sharedServer } from "./shared-server.ts";
-import { API_KEY, IS_REMOTE, type Loose, startTestServer } from "./test-server.ts";
+import { API_KEY, type Loose, startTestServer } from "./test-server.ts";
 
 const PATH = "/inference/v1/generate";
 const server = sharedServer({
@@ -179,7 +180,7 @@ describe("sampling_params", () => {
     expect((await refused.json()).error).toMatchObject({ param: "stop", message: expect.stringMatching(/detokenize/) });
   });
 
-  it.skipIf(IS_REMOTE)("make no text without stop strings", async () => {
+  needing(EMBEDDED_ENGINE).it("make no text without stop strings", async () => {
     const push = vi.spyOn(OutputText.prototype, "push");
     const four = { max_tokens: 4, ignore_eos: true };
     await generate(ids("go"), four);
@@ -189,7 +190,7 @@ describe("sampling_params", () => {
     push.mockRestore();
   });
 
-  it.skipIf(IS_REMOTE)("reach the engine with what belongs to other engines", async () => {
+  needing(EMBEDDED_ENGINE).it("reach the engine with what belongs to other engines", async () => {
     const params = { max_tokens: 1, extra_args: { a: { b: [1] }, kv_transfer_params: { from: 1 } } };
     const more = { cache_salt: "s", priority: -2 };
     const seen = await requestOf(() => generate(ids("go"), params, more));

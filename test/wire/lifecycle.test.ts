@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CreateExtension } from "../../src/app/serve.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
-import { API_KEY, IS_REMOTE, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+import { EMBEDDED_ENGINE, needing } from "../needs.ts";
+import { API_KEY, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 
 let server: TestServer;
 const start = async (options: TestServerOptions = {}) => {
@@ -34,7 +35,7 @@ describe("a client that leaves", () => {
     expect(await (await server.get("/metrics")).text()).not.toMatch(/flywheel_rejected_requests_total\{/);
   });
 
-  it.skipIf(IS_REMOTE).each([true, false])("ends its work before the next step (stream: %s)", async (stream) => {
+  needing(EMBEDDED_ENGINE).itEach([true, false], "ends its work before the next step (stream: %s)", async (stream) => {
     await start({ runner: slow });
     const gone = new AbortController();
     const pending = fetch(`${server.url}/v1/chat/completions`, {
@@ -198,7 +199,7 @@ describe("a start or a stop that fails", () => {
     vi.restoreAllMocks();
   });
 
-  it.skipIf(IS_REMOTE)("closes the address and everything behind it if a later step fails", async () => {
+  needing(EMBEDDED_ENGINE).it("closes the address and everything behind it if a later step fails", async () => {
     const listening = vi.spyOn(Server.prototype, "listen");
     vi.spyOn(TokenStore.prototype, "createFirst").mockImplementation(() => {
       throw new Error("the disk is full");
@@ -215,19 +216,22 @@ describe("a start or a stop that fails", () => {
     await start({ config: { data }, extensions });
   });
 
-  it.skipIf(IS_REMOTE)("closes every part even if one fails, reports the failure, and frees the folder", async () => {
-    const data = mkdtempSync(join(tmpdir(), "flywheel-lifecycle-"));
-    const options = {
-      config: { data },
-      model: { close: closing("model") },
-      extensions: [extension("first"), extension("second", "the second cannot end")],
-    };
-    const failing = await startTestServer(options);
-    await expect(failing.close()).rejects.toThrow("the second cannot end");
-    expect(closed).toEqual(["second", "first", "model"]);
-    await expect(fetch(`${failing.url}/health`)).rejects.toThrow();
-    await start({ config: { data }, extensions: [extension("third")] });
-  });
+  needing(EMBEDDED_ENGINE).it(
+    "closes every part even if one fails, reports the failure, and frees the folder",
+    async () => {
+      const data = mkdtempSync(join(tmpdir(), "flywheel-lifecycle-"));
+      const options = {
+        config: { data },
+        model: { close: closing("model") },
+        extensions: [extension("first"), extension("second", "the second cannot end")],
+      };
+      const failing = await startTestServer(options);
+      await expect(failing.close()).rejects.toThrow("the second cannot end");
+      expect(closed).toEqual(["second", "first", "model"]);
+      await expect(fetch(`${failing.url}/health`)).rejects.toThrow();
+      await start({ config: { data }, extensions: [extension("third")] });
+    },
+  );
 });
 
 describe("an engine that fails", () => {
@@ -254,7 +258,7 @@ describe("an engine that fails", () => {
     expect((await server.chat({ ...endless, max_tokens: 2 })).usage.completion_tokens).toBe(2);
   });
 
-  it.skipIf(IS_REMOTE)("is a 503 that says when to come back, once it cannot be started again", async () => {
+  needing(EMBEDDED_ENGINE).it("is a 503 that says when to come back, once it cannot be started again", async () => {
     await start();
     vi.spyOn(server.service.engine, "healthy").mockReturnValue(false);
     for (const refused of [await server.post("/v1/chat/completions", endless), await server.get("/health")]) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { EMBEDDED_ENGINE, needing } from "../needs.ts";
 import { sharedServer } from "./shared-server.ts";
-import { IS_REMOTE, type LooseResponse, says } from "./test-server.ts";
+import { type LooseResponse, says } from "./test-server.ts";
 
 const server = sharedServer();
 const json = async (response: Promise<LooseResponse>) => (await response).json();
@@ -21,7 +22,7 @@ describe("operations", () => {
     await expect.poll(() => json(server.get("/load"))).toEqual({ server_load: 0 });
   });
 
-  it.skipIf(IS_REMOTE)("serves metrics that parse and move", async () => {
+  needing(EMBEDDED_ENGINE).it("serves metrics that parse and move", async () => {
     const before = parseMetrics(await (await server.get("/metrics")).text());
     await server.chat({ messages: says("twelve chars") });
     await server.stream({ messages: says("twelve chars") });
@@ -51,7 +52,7 @@ describe("operations", () => {
     expect(moved(`${steps}_sum{${labels}}`)).toBe(computed + 26);
   });
 
-  it.skipIf(IS_REMOTE)("counts choices that wait, by reason", async () => {
+  needing(EMBEDDED_ENGINE).it("counts choices that wait, by reason", async () => {
     const body = { prompt: "go", n: 10, max_tokens: 1500, stream: true, temperature: 1 };
     const response = await server.post("/v1/completions", body);
     const labels = 'model_name="fake",engine="0"';

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
+import { need, needing } from "../../../test/needs.ts";
 import { flagName, OPTIONS } from "../../config/options.ts";
 import { createProgram } from "../main.ts";
 import { completionScript, SHELLS, type Shell } from "./completion.command.ts";
@@ -64,9 +65,7 @@ const INSTALLED: Record<Shell, boolean> = {
 };
 
 describe.each(SHELLS)("%s", (shell) => {
-  if (!INSTALLED[shell]) console.log(`${shell} is not installed: its completion is not tried`);
-
-  it.skipIf(!INSTALLED[shell])("completes what is typed", () => {
+  needing(need(shell, INSTALLED[shell])).it("completes what is typed", () => {
     const path = join(folder, `completion.${shell}`);
     writeFileSync(path, completionScript(program, shell));
     const lines = TYPED.map(([typed]) => `flywheel ${typed}`);

@@ -135,7 +135,11 @@ describe("WorkerEngine", () => {
     // Blocks this thread until the other one is gone. The news of its end has not arrived yet.
     Atomics.wait(exited, 0, 0);
     await Promise.allSettled([engine.unloadAdapter(version), killer]);
-    await engine.loadAdapter("green");
+    // "green" is loaded by the next thread, after it has loaded again what it must have.
+    const green = await engine.loadAdapter("green");
+    const answerOf = (adapter: string) => collect(engine.generate(generateRequest([5], { maxTokens: 2 }, { adapter })));
+    expect(await answerOf(version)).toMatchObject([{ finish: { message: `adapter ${version} is not loaded` } }]);
+    expect(tokensOf(await answerOf(green.version))).toEqual([6, 7]);
   });
 
   it.each(["red", "red copy"])("reloads an adapter when one of its folders, %s, is gone", async (gone) => {

@@ -1,15 +1,16 @@
 // PagedAttention, PlainAttention, Rotate and RoundToHalf, operations of the native module, in graphs.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
 import { halfOfBits, nearestHalf } from "../../../test/native/halves.ts";
+import { need, needing } from "../../../test/needs.ts";
 import { type DType, FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import type { Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";
 import { bools, type Feeds, floats, halves, int64s } from "../session.ts";
 import { nativeModule } from "./native-module.ts";
 
-describe.skipIf(nativeModule === null)("attention", () => {
+needing(need("the native module", nativeModule !== null)).describe("attention", () => {
   const [heads, kvHeads, headDim, block] = [4, 2, 8, 4];
   const shape = { heads, kv_heads: kvHeads, head_dim: headDim, block, scale: { float: 0.3 }, softcap: { float: 0 } };
   const blockFloats = 2 * kvHeads * headDim * block;

@@ -1,7 +1,8 @@
 // RmsNorm, Gated, and what Int8Linear takes in of them: operations of the native module, in graphs.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { need, needing } from "../../../test/needs.ts";
 import { type Attribute, FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import * as ops from "../ops.ts";
 import { type Feeds, floats } from "../session.ts";
@@ -35,7 +36,7 @@ function expectClose(found: number[], expected: number[]) {
   }
 }
 
-describe.skipIf(nativeModule === null)("RmsNorm and Gated", () => {
+needing(need("the native module", nativeModule !== null)).describe("RmsNorm and Gated", () => {
   it("normalize rows", async () => {
     const [rows, n] = [301, 37];
     const [x, weight] = [noise(rows * n), noise(n, 2)];
@@ -78,7 +79,7 @@ describe.skipIf(nativeModule === null)("RmsNorm and Gated", () => {
   });
 });
 
-describe.skipIf(nativeModule === null)("Int8Linear", () => {
+needing(need("the native module", nativeModule !== null)).describe("Int8Linear", () => {
   const [inputs, outputs, rows] = [70, 40, 9];
   const values = Int8Array.from(noise(inputs * outputs), (x) => Math.round(127 * x));
   const scales = noise(outputs, 3).map((x) => 0.01 + Math.abs(x) / 100);

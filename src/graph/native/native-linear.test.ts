@@ -1,7 +1,8 @@
 // Int8Linear and Int4Linear, operations of the native module, in graphs.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { need, needing } from "../../../test/needs.ts";
 import { matrixOf } from "../../model/linear/matrix-rows.ts";
 import { quantizeInt4, widenInt4 } from "../../model/linear/quantize.ts";
 import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
@@ -21,7 +22,7 @@ async function evaluate(build: (g: Graph) => Value, feeds: Feeds): Promise<Tenso
   }
 }
 
-describe.skipIf(nativeModule === null)("Int8Linear", () => {
+needing(need("the native module", nativeModule !== null)).describe("Int8Linear", () => {
   const inputs = 48;
   const outputs = 32;
   const values = Int8Array.from(noise(inputs * outputs), (x) => Math.round(127 * x));
@@ -94,7 +95,7 @@ describe.skipIf(nativeModule === null)("Int8Linear", () => {
   });
 });
 
-describe.skipIf(nativeModule === null)("Int4Linear", () => {
+needing(need("the native module", nativeModule !== null)).describe("Int4Linear", () => {
   const [inputs, outputs] = [96, 40];
   const { values, scales } = quantizeInt4(matrixOf(noise(inputs * outputs), outputs, inputs));
   const bias = noise(outputs, 4);

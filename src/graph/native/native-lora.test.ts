@@ -1,7 +1,8 @@
 // LoraAdd, LoraNarrow and LoraWiden, operations of the native module. native/test/lora-test.c tests what they compute.
 
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { need, needing } from "../../../test/needs.ts";
 import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import { add, ints } from "../ops.ts";
 import { type Feeds, floats, int64s } from "../session.ts";
@@ -78,7 +79,7 @@ function expected(feeds: Feeds, row: number, output: number): number {
   return base + sum;
 }
 
-describe.skipIf(nativeModule === null)("adapters", () => {
+needing(need("the native module", nativeModule !== null)).describe("adapters", () => {
   it("adds to every row what its own adapter does, then the residual", async () => {
     const feeds = feedsOf();
     const found = await run(feeds);

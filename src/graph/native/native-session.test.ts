@@ -3,8 +3,9 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
+import { LINUX, need, needing } from "../../../test/needs.ts";
 import { emitOnnx } from "../onnx.ts";
 import { InferenceSession, Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";
@@ -16,7 +17,7 @@ type Fetches = Record<string, Tensor | null>;
 
 const matrix = floats(Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
 
-describe.skipIf(nativeModule === null)("native sessions", () => {
+needing(need("the native module", nativeModule !== null)).describe("native sessions", () => {
   it("give the same bits as onnxruntime-node", async () => {
     const weights = noise(64 * 96);
     const model = emitOnnx(
@@ -190,12 +191,23 @@ it("is compiled from the sources beside it, for every kind of processor", async 
   }
 });
 
-it.skipIf(nativeModule === null)("asks for large pages, for memory of any length", () => {
-  const long = new Float32Array(4 << 20);
-  nativeModule!.useHugePages(long);
-  for (let i = 0; i < long.length; i += 1024) long[i] = i;
-  expect(long[1 << 20]).toBe(1 << 20);
-  nativeModule!.useHugePages(new Uint16Array(3));
-  nativeModule!.useHugePages(new Uint16Array(0));
-  expect(() => nativeModule!.useHugePages([1] as unknown as Float32Array)).toThrow("typed array");
-});
+/** How many mappings of this process asked for large pages ("hg" in proc(5), VmFlags). */
+const mappingsOfLargePages = () =>
+  readFileSync("/proc/self/smaps", "utf8")
+    .split("\n")
+    .filter((line) => /^VmFlags:.* hg( |$)/.test(line)).length;
+
+needing(need("the native module", nativeModule !== null), LINUX).it(
+  "asks for large pages, for memory of any length",
+  () => {
+    const before = mappingsOfLargePages();
+    const long = new Float32Array(4 << 20);
+    nativeModule!.useHugePages(long);
+    expect(mappingsOfLargePages()).toBeGreaterThan(before);
+    for (let i = 0; i < long.length; i += 1024) long[i] = i;
+    expect(long[1 << 20]).toBe(1 << 20);
+    nativeModule!.useHugePages(new Uint16Array(3));
+    nativeModule!.useHugePages(new Uint16Array(0));
+    expect(() => nativeModule!.useHugePages([1] as unknown as Float32Array)).toThrow("typed array");
+  },
+);

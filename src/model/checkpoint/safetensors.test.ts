@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needing, POSIX } from "../../../test/needs.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 import { writeSafetensors } from "./safetensors-writer.ts";
@@ -124,7 +125,7 @@ describe("writing and reading", () => {
     file.close();
   });
 
-  test.skipIf(process.platform === "win32")("a pipe in place of a file is refused, not waited for", () => {
+  needing(POSIX).it("a pipe in place of a file is refused, not waited for", () => {
     const path = join(folder, "pipe.safetensors");
     execFileSync("mkfifo", [path]);
     expect(() => SafetensorsFile.open(path)).toThrow(`${path}: not a regular file`);

@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
+import { need, needing } from "../../../test/needs.ts";
 import { PROJECT_STORE, storesOf } from "../../../test/stores.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { Store } from "../../store/store.ts";
@@ -84,8 +85,11 @@ it("says in one line what is wrong with a folder that cannot be used", async () 
   await claim(folder, store);
 });
 
-it.skipIf(process.getuid?.() === 0)("refuses a folder that it cannot write to", async () => {
-  const folder = newFolder();
-  chmodSync(folder, 0o500);
-  expect(await refusal(folder, await database())).toMatch(/cannot write to --storage/);
-});
+needing(need("a user other than root", process.getuid?.() !== 0)).it(
+  "refuses a folder that it cannot write to",
+  async () => {
+    const folder = newFolder();
+    chmodSync(folder, 0o500);
+    expect(await refusal(folder, await database())).toMatch(/cannot write to --storage/);
+  },
+);

@@ -11,6 +11,7 @@ import {
   submit,
   type TrainingBench,
 } from "../../../test/fakes/training-service.ts";
+import { need, needing } from "../../../test/needs.ts";
 import { PROJECT_STORE } from "../../../test/stores.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
@@ -138,7 +139,7 @@ it("keeps the files of a step when the answer to its commit is lost", async () =
 });
 
 // PostgreSQL came later
-it.runIf(PROJECT_STORE === "SQLite")(
+needing(need("SQLite", PROJECT_STORE === "SQLite")).it(
   "goes on with the folders of a data directory from before rows named them",
   async () => {
     const made = await start();

@@ -4,8 +4,8 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { ResponseObject } from "../../src/api/responses/responses.response-schema.ts";
 import { TOOL_CALL_FORMATS, type ToolCallFormat } from "../../src/grammar/constraint.ts";
-import { expectShape, sharedServer } from "./shared-server.ts";
-import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "./test-server.ts";
+import { expectShape, sharedServer } from "../wire/shared-server.ts";
+import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "../wire/test-server.ts";
 
 const reasoning = { start: "<think>", end: "</think>", assumed: false };
 /** Shows the effort, whether thinking is off, and calls. */

@@ -1,0 +1,94 @@
+// The tiers of the tests and their steps. Each is a command; `skip` says what it needs and this machine lacks.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const has = (command, ...args) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
+const binary = (name) => join("node_modules", ".bin", name);
+const npm = (name, ...args) => ({ name, command: "npm", args });
+const node = (name, ...args) => ({ name, command: process.execPath, args });
+
+/** Tests of vitest.config.ts. Its reporter counts them. */
+function tests(name, tier, { runner = process.execPath, before = [], args = [], env = {} } = {}) {
+  const vitest = createRequire(import.meta.url).resolve("vitest/vitest.mjs");
+  const reporters = ["--reporter=default", "--reporter=./test/tiers/reporter.ts", "--silent=passed-only"];
+  const command = [...before, runner, vitest, "run", ...reporters, ...args];
+  return { name, command: command[0], args: command.slice(1), env: { FLYWHEEL_TIER: tier, ...env } };
+}
+
+const build = { ...npm("build", "run", "build", "--silent"), first: true };
+
+export const TIERS = {
+  test: () => [
+    build,
+    { name: "lint", command: binary("biome"), args: ["check", "."] },
+    ...["tsconfig.json", "web", "bench/tsconfig.json", "models/flywheel-mini/recipe"].map((project) => ({
+      name: `types of ${project}`,
+      command: binary("tsc"),
+      args: ["-p", project, "--noEmit"],
+    })),
+    tests("unit, wire and reference tests", "test"),
+  ],
+
+  system: () => [
+    build,
+    { ...npm("clients", "ci", "--prefix", "test/clients", "--silent"), first: true },
+    { name: "types of test/clients", command: binary("tsc"), args: ["-p", "test/clients", "--noEmit"] },
+    kernels(),
+    tests("system tests", "system"),
+  ],
+
+  matrix: () => [
+    build,
+    { ...npm("clients", "ci", "--prefix", "test/clients", "--silent"), first: true },
+    tests("families, weights, torch, fuzz", "matrix"),
+    ...emulated(),
+    ...otherNodes(),
+    knownVulnerabilities(),
+  ],
+};
+
+/** The tests of the kernels in C. */
+function kernels() {
+  const step = node("kernels in C", "native/test/run.mjs");
+  return process.platform === "linux" && !has("gcc", "--version") ? { ...step, skip: "gcc" } : step;
+}
+
+/** What the runtime computes on processors without AVX-512: qemu emulates one. A child process would leave the emulation. */
+function emulated() {
+  if (process.platform !== "linux" || process.arch !== "x64") return [];
+  const step = tests("equal bits on an emulated Haswell", "", {
+    before: ["qemu-x86_64-static", "-cpu", "Haswell"],
+    args: [
+      "--project=all",
+      "--pool=threads",
+      "--testTimeout=3600000",
+      "test/reference/batch-invariance.test.ts",
+      "-t",
+      "llama",
+    ],
+  });
+  return [has("qemu-x86_64-static", "--version") ? step : { ...step, skip: "qemu-user-static" }];
+}
+
+/** The first tier on later releases of Node: npm has their programs. */
+function otherNodes() {
+  const program = `node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
+  return [24].map((major) => {
+    const folder = mkdtempSync(join(tmpdir(), "flywheel-node-"));
+    const step = tests(`unit, wire and reference tests on Node ${major}`, "test", {
+      runner: join(folder, "node_modules", program, "bin", process.platform === "win32" ? "node.exe" : "node"),
+    });
+    const isHere = has("npm", "install", "--silent", "--prefix", folder, `${program}@${major}`);
+    return isHere ? step : { ...step, skip: `${program}@${major} from the npm registry` };
+  });
+}
+
+/** npm asks the registry what is known of the packages that users install. */
+function knownVulnerabilities() {
+  const step = npm("known vulnerabilities", "audit", "--omit=dev");
+  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encoding: "utf8" });
+  return stdout?.includes('"vulnerabilities"') ? step : { ...step, skip: "a registry that answers npm audit" };
+}
