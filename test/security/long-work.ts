@@ -26,8 +26,13 @@ const TEXTS: Record<string, (n: number) => string> = {
   "combining marks": (n) => `a${"\u0301".repeat(n - 1)}`,
   "control tokens": (n) => "<|im_start|>".repeat(n / 12),
   "almost control tokens": (n) => "<|im_star".repeat(n / 9),
+  "three-byte letters": (n) => "日".repeat(n),
   "all letters": (n) => String.fromCharCode(...many(50_000, (i) => 0x4e00 + (i % 20_000))).repeat(n / 50_000),
 };
+
+/** Such a text of so many bytes. */
+const ofBytes = (text: (n: number) => string, bytes: number): string =>
+  text(Math.floor((bytes * 60_000) / Buffer.byteLength(text(60_000)) / 60) * 60);
 
 const NO_MODEL = "00000000-0000-0000-0000-000000000000";
 const CHAT = "/v1/chat/completions";
@@ -253,20 +258,25 @@ export const LONG_WORK: LongWork[] = [
     body: () => ({ ...short, messages: hello, chat_template: "{{ messages }}".repeat(18_000) }),
   },
   ...Object.entries(TEXTS).flatMap(([name, text]): LongWork[] => [
-    { name: `tokenize 1 MiB: ${name}`, path: "/tokenize", body: () => ({ prompt: text(1_048_000) }) },
+    { name: `tokenize 1 MiB: ${name}`, path: "/tokenize", body: () => ({ prompt: ofBytes(text, 1_048_000) }) },
     {
       name: `tokenize a chat of 1 MiB: ${name}`,
       path: "/tokenize",
-      body: () => ({ messages: [user(text(1_000_000))] }),
+      body: () => ({ messages: [user(ofBytes(text, 1_000_000))] }),
     },
     {
       name: `a cut chat of 3 MiB: ${name}`,
       path: CHAT,
       body: () => ({
         ...short,
-        messages: [user(text(Buffer.byteLength(text(600_000)) > 600_000 ? 1_000_000 : 3_000_000))],
+        messages: [user(ofBytes(text, 3_000_000))],
         truncate_prompt_tokens: 10,
       }),
+    },
+    {
+      name: `a cut prompt of 3 MiB: ${name}`,
+      path: "/v1/completions",
+      body: () => ({ ...short, prompt: ofBytes(text, 3_000_000), truncate_prompt_tokens: 10 }),
     },
   ]),
   {
@@ -303,6 +313,22 @@ export const LONG_WORK: LongWork[] = [
     name: "suffix, echo, logprobs",
     path: "/v1/completions",
     body: () => ({ max_tokens: 1, prompt: "a".repeat(400), echo: true, logprobs: 5, n: 32 }),
+  },
+  {
+    name: "32 prompts, echo, logprobs",
+    path: "/v1/completions",
+    body: () => ({
+      max_tokens: 1,
+      prompt: many(32, () => many(480, (i) => 100 + (i % 150))),
+      echo: true,
+      logprobs: 20,
+      n: 2,
+    }),
+  },
+  {
+    name: "prompt_logprobs",
+    path: "/v1/completions",
+    body: () => ({ max_tokens: 1, prompt: many(480, (i) => 100 + (i % 150)), prompt_logprobs: 20, n: 64 }),
   },
   {
     name: "batch",
@@ -550,6 +576,11 @@ export const LONG_WORK: LongWork[] = [
       messages: hello,
       tools: many(6_500, (i) => ({ name: `t${i}`, input_schema: { type: "object" } })),
     }),
+  },
+  {
+    name: "inspect a long text",
+    path: "/v1/structured_outputs/inspect",
+    body: () => ({ structured_outputs: { regex: "(?s).*" }, text: ofBytes(TEXTS.digits!, 3_900_000) }),
   },
   {
     name: "inspect, as much as allowed",

@@ -50,7 +50,7 @@ async function prepareBatch(
   for (const [index, chat] of chats.entries()) {
     if (index > 0) await service.turns.next();
     const one = await prepareChat(service, chat, context);
-    logprobs += one.logprobAmount;
+    logprobs += one.logprobs;
     checkLogprobAmount(logprobs, "top_logprobs");
     prepared.push(one);
   }

@@ -6,10 +6,12 @@ import { readChoiceCount } from "../request/choice-count.ts";
 import { answer, type ReplyCollector } from "../run/answer.ts";
 import type { ChunkSource } from "../run/stream-runs.ts";
 import type { Service } from "../service.ts";
-import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
+import { type LogprobCopies, type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import type { ChatRules, ValidatedChat } from "./chat.validate.ts";
 
 export interface ChatDialect {
+  /** Default: as in a chat. */
+  copies?: LogprobCopies;
   whole(prepared: PreparedChat, n: number): ReplyCollector;
   streamed(prepared: PreparedChat, n: number): ChunkSource;
 }
@@ -40,10 +42,10 @@ export function answerInDialect(
       ...{ body, ignored: chat.ignored },
       choices: n,
       async prepare(context) {
-        const prepared = await prepareChat(service, chat, context);
+        const prepared = await prepareChat(service, chat, context, dialect.copies);
         return {
           runs: [prepared.run],
-          logprobs: prepared.logprobAmount,
+          logprobs: prepared.logprobs,
           whole: () => dialect.whole(prepared, n),
           streamed: () => dialect.streamed(prepared, n),
         };

@@ -3,7 +3,6 @@
 import type { Static } from "typebox";
 import type { CallDelta, ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
-import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
 import type { ToolCallDelta } from "./chat.response-schema.ts";
 import { toolCallId } from "./tool-call-id.ts";
 
@@ -12,7 +11,8 @@ export class PendingChunk {
   reasoning = "";
   readonly toolCalls: Static<typeof ToolCallDelta>[] = [];
   readonly tokenIds: number[] = [];
-  readonly logprobs: WireTokenLogprob[] = [];
+  /** JSON of the entries, without brackets. */
+  logprobs = "";
   reasoningTokens = 0;
   end: ChoiceEnd | null = null;
   /** There is something to send. */
@@ -22,7 +22,7 @@ export class PendingChunk {
   add(delta: ChoiceDelta, parts: readonly ReplyDelta[]): void {
     for (const part of parts) this.#addPart(part);
     this.tokenIds.push(...delta.tokenIds);
-    this.logprobs.push(...delta.logprobs);
+    for (const entry of delta.logprobs) this.logprobs += `${this.logprobs === "" ? "" : ","}${JSON.stringify(entry)}`;
     this.reasoningTokens += delta.reasoningTokens;
     this.end = delta.end ?? this.end;
     this.dirty ||= delta.end !== null || parts.length > 0;
@@ -54,12 +54,11 @@ export class PendingChunk {
   }
 }
 
-/** Roughly how many bytes a delta adds to the output that waits. */
+/** Roughly how many bytes a delta adds to the output that waits, besides its log-probabilities. */
 export function sizeOf(delta: ChoiceDelta): number {
   let size = delta.tokenIds.length * 8;
   for (const part of delta.parts) {
     size += part.kind === "tool_call" ? (part.input ?? part.argumentsText ?? "").length + 64 : part.text.length;
   }
-  for (const { top_logprobs: top } of delta.logprobs) size += 64 * (1 + top.length);
   return size;
 }

@@ -28,18 +28,28 @@ import {
   stateAfter,
 } from "./reply-parsing.ts";
 
+/** How often a reply keeps each of its log-probabilities until it is sent. */
+export interface LogprobCopies {
+  whole: number;
+  /** 0: a stream sends them and forgets them. */
+  streamed: number;
+}
+
+export const COLLECTED: LogprobCopies = { whole: 1, streamed: 0 };
+
 export interface PreparedChat {
   run: Run;
   facts: ReplyFacts;
   options: ChatReplyOptions;
-  /** How many log probabilities the reply may hold. */
-  logprobAmount: number;
+  /** How many log-probabilities are held at once. */
+  logprobs: number;
 }
 
 export async function prepareChat(
   service: Service,
   validated: ValidatedChat,
   { model, requestId, client, stopped }: PrepareContext,
+  copies: LogprobCopies = COLLECTED,
 ): Promise<PreparedChat> {
   const { body } = validated;
   const { vocabSize, maxModelLen } = service.engine.info;
@@ -71,8 +81,9 @@ export async function prepareChat(
   checkLogprobCount(logprobs.prompt, service.config.maxLogprobs, vocabSize, "prompt_logprobs");
   const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
   const counts = { choices: readChoiceCount(body.n), ...logprobs, top: named ?? logprobs.top };
-  const amount = logprobAmount({ ...tokens, ...counts }, vocabSize);
-  if (body.stream !== true) checkLogprobAmount(amount, "top_logprobs");
+  const kept = logprobAmount({ ...tokens, ...counts }, vocabSize) * copies[body.stream === true ? "streamed" : "whole"];
+  checkLogprobAmount(kept, "top_logprobs");
+  const step = logprobAmount({ ...counts, maxTokens: 1, promptTokens: 0 }, vocabSize);
   const compiled = await grammarFor(service, constraintFor(parsing, state, body.include_reasoning ?? true), {
     client,
     stopped,
@@ -100,7 +111,7 @@ export async function prepareChat(
       reasoningParsed: service.reasoning !== null,
     }),
     options: chatReplyOptions(service, body, model, parsing, prompt),
-    logprobAmount: amount,
+    logprobs: Math.max(kept, step),
   };
 }
 

@@ -52,17 +52,17 @@ function delta(index: number, tokens: readonly string[], last = false): ChoiceDe
 }
 
 /** The first choice takes several outputs, the second one makes no token at all. */
-function reply(changes: Partial<ChatReplyOptions> = {}) {
+async function reply(changes: Partial<ChatReplyOptions> = {}) {
   const collector = new ChatCollector(facts, { ...options, ...changes }, 2);
   collector.accept(delta(0, ["a", '"b"']));
   collector.accept(delta(1, [], true));
   collector.accept(delta(0, []));
   collector.accept(delta(0, ["ü"], true));
-  return JSON.parse(collector.toJson(new ByteTokenizer()));
+  return JSON.parse(await collector.toJson(new ByteTokenizer()));
 }
 
-test("returns the log probabilities of every output in order, per choice", () => {
-  const { choices, usage } = reply();
+test("returns the log probabilities of every output in order, per choice", async () => {
+  const { choices, usage } = await reply();
   expect(choices.map((choice: { index: number }) => choice.index)).toEqual([0, 1]);
   expect(choices[0].message.content).toBe('a"b"ü');
   expect(choices[0].logprobs).toEqual({ content: ["a", '"b"', "ü"].map(entry) });
@@ -71,15 +71,15 @@ test("returns the log probabilities of every output in order, per choice", () =>
   expect(usage.completion_tokens).toBe(3);
 });
 
-test("omits log probabilities when not requested or when details are hidden", () => {
-  const hidden = reply({ hideDetails: true }).choices[0];
+test("omits log probabilities when not requested or when details are hidden", async () => {
+  const hidden = (await reply({ hideDetails: true })).choices[0];
   expect([hidden.logprobs, hidden.token_ids]).toEqual([null, null]);
-  expect(reply({ logprobs: false }).choices[0].logprobs).toBeNull();
+  expect((await reply({ logprobs: false })).choices[0].logprobs).toBeNull();
 });
 
-test("an empty thought makes empty content null, even if more output follows the end", () => {
+test("an empty thought makes empty content null, even if more output follows the end", async () => {
   const collector = new ChatCollector(facts, options, 1);
   collector.accept({ ...delta(0, [], true), hasThought: true });
   collector.accept(delta(0, []));
-  expect(JSON.parse(collector.toJson(new ByteTokenizer())).choices[0].message.content).toBeNull();
+  expect(JSON.parse(await collector.toJson(new ByteTokenizer())).choices[0].message.content).toBeNull();
 });

@@ -78,10 +78,10 @@ export class ChatCollector {
   }
 
   /** The reply as JSON text; every choice must have ended. */
-  toJson(tokenizer: Tokenizer): string {
+  async toJson(tokenizer: Tokenizer): Promise<string> {
     const { promptTokenIds, returnTokenIds } = this.#options;
     const found = this.#prefill?.promptLogprobs ?? null;
-    const promptLogprobs = found === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, found);
+    const promptLogprobs = found === null ? null : await promptLogprobsJson(tokenizer, promptTokenIds, found);
     const kvTransferParams = this.#choices.find(({ end }) => end?.kvTransferParams)?.end?.kvTransferParams ?? null;
     const parts = { choices: this.choicesJson(), promptLogprobs, kvTransferParams };
     return chatReplyJson(this.#facts, this.counts, parts, returnTokenIds ? promptTokenIds : null);

@@ -5,6 +5,7 @@ import type { ReplyDelta } from "../../text/reply-parser.ts";
 import { DONE } from "../http/sse.ts";
 import type { ChoiceDelta } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
+import { jsonWith } from "../run/logprobs.wire.ts";
 import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
 import { type ChunkSource, failedCompletion } from "../run/stream-runs.ts";
 import { PendingChunk, sizeOf } from "./chat.pending.ts";
@@ -54,10 +55,11 @@ export class ChatChunks implements ChunkSource {
     }
     const pending = this.#pending[output.index]!;
     const shown = output.parts.filter((part) => this.#shows(part));
+    const before = pending.logprobs.length;
     pending.add(output, shown);
     pending.dirty ||= this.#tokensAreNews(output);
     this.#sent[output.index]!.toolCalls ||= shown.some((part) => part.kind === "tool_call");
-    this.#size += sizeOf(output);
+    this.#size += sizeOf(output) + pending.logprobs.length - before;
   }
 
   take(): string {
@@ -121,15 +123,17 @@ export class ChatChunks implements ChunkSource {
     const choice: Record<string, unknown> = {
       index,
       delta: this.#delta(pending),
-      logprobs: logprobs && !hideDetails ? { content: pending.logprobs } : null,
+      logprobs: null,
       finish_reason: null,
       token_ids: returnTokenIds && !hideDetails ? pending.tokenIds : null,
     };
-    if (pending.end === null) return this.#event([choice], index);
+    const written = logprobs && !hideDetails ? `{"content":[${pending.logprobs}]}` : null;
+    if (pending.end === null) return this.#event([choice], index, {}, written);
     choice.finish_reason = wireFinishReason(pending.end.reason, sent.toolCalls, namedTool);
     choice.stop_reason = pending.end.stopReason;
     if (policyVersion !== null) choice.policy_version = policyVersion;
-    return this.#event([choice], index, facts.includeUsage ? {} : { system_fingerprint: facts.systemFingerprint });
+    const more = facts.includeUsage ? {} : { system_fingerprint: facts.systemFingerprint };
+    return this.#event([choice], index, more, written);
   }
 
   #delta({ content, reasoning, toolCalls }: PendingChunk): Record<string, unknown> {
@@ -141,18 +145,25 @@ export class ChatChunks implements ChunkSource {
     return content !== "" || Object.keys(delta).length === 0 ? { ...delta, content } : delta;
   }
 
-  #event(choices: unknown[], index: number, more: Record<string, unknown> = {}): string {
+  /** `logprobs`: those of the only choice, as JSON. */
+  #event(
+    choices: Record<string, unknown>[],
+    index: number,
+    more: Record<string, unknown> = {},
+    logprobs: string | null = null,
+  ): string {
     const facts = this.#facts;
-    const chunk: Record<string, unknown> = { choices, ...more };
+    const chunk: Record<string, unknown> = { choices: null, ...more };
     if (facts.includeUsage && facts.continuousUsage) {
       const { tokens, reasoningTokens } = this.#sent[index]!;
       const counts = { completion: tokens, cached: this.#cachedTokens, reasoning: reasoningTokens };
       chunk.usage = chunkUsage(usageOf(facts, counts));
     }
-    return this.#data(chunk);
+    return this.#data(chunk, choices.map((choice) => jsonWith(choice, { logprobs })).join(","));
   }
 
-  #data(members: Record<string, unknown>): string {
-    return `data: ${this.#head},${JSON.stringify(members).slice(1)}\n\n`;
+  /** `choices`: as JSON, without brackets. */
+  #data(members: Record<string, unknown>, choices = ""): string {
+    return `data: ${this.#head},${jsonWith(members, { choices: `[${choices}]` }).slice(1)}\n\n`;
   }
 }

@@ -27,8 +27,8 @@ export interface PreparedCompletion {
   runs: Run[];
   /** One per run. */
   prompts: PromptChoices[];
-  /** How many log probabilities the reply may hold. */
-  logprobAmount: number;
+  /** How many log-probabilities are held at once. */
+  logprobs: number;
 }
 
 export async function prepareCompletion(
@@ -54,6 +54,7 @@ export async function prepareCompletion(
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
   let amount = 0;
+  let streamed = 0;
   const runs: Run[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
@@ -77,16 +78,14 @@ export async function prepareCompletion(
       forwardedThinking(body.forwarded, vocabSize) ?? thinkingLimitAfter(text, body.thinking_token_budget, service);
     const sampling = { ...chosen, thinking };
     const top = sampling.logprobTokenIds?.length ?? sampling.logprobs;
-    amount += logprobAmount(
-      {
-        choices: n,
-        maxTokens: sampling.maxTokens,
-        promptTokens: ids.length,
-        top,
-        prompt: sampling.promptLogprobs,
-      },
-      vocabSize,
-    );
+    const echoes = body.echo === true && count !== null;
+    const showsPrompt = sampling.promptLogprobs !== null && body.stream !== true;
+    const shown = {
+      promptTokens: n * ids.length * (Number(echoes) + Number(showsPrompt)),
+      prompt: sampling.promptLogprobs,
+    };
+    amount += logprobAmount({ choices: n, maxTokens: sampling.maxTokens, top, ...shown }, vocabSize);
+    streamed += logprobAmount({ choices: n, maxTokens: 1, top, ...shown }, vocabSize);
     runs.push(
       buildRun(tokenizer, {
         body,
@@ -113,19 +112,20 @@ export async function prepareCompletion(
       tokensAsIds,
       returnTokenIds,
       // Echo with log probabilities computes the prompt's too.
-      promptLogprobs: sampling.promptLogprobs !== null && body.stream !== true,
+      promptLogprobs: showsPrompt,
       streams: body.stream === true,
     };
     choices.push(new PromptChoices(reply, tokenizer));
   }
-  if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
+  const kept = body.stream === true ? streamed : amount;
+  checkLogprobAmount(kept, "logprobs");
   const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
   const facts = replyFacts(service, body, model, {
     id: `cmpl-${requestId}`,
     promptTokens: total,
     reasoningParsed: false,
   });
-  return { facts, runs, prompts: choices, logprobAmount: amount };
+  return { facts, runs, prompts: choices, logprobs: kept };
 }
 
 /** The tokens the model sees, and their text. */

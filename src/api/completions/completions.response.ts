@@ -1,11 +1,12 @@
 // Collects the output of one prompt's choices and builds their wire objects, for whole replies and stream chunks.
 // Clients see the index `promptIndex · n + choice`.
 import type { PrefillOutput } from "../../engine/contract.ts";
+import { inTurns } from "../../pacing/give-way.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
-import { fromContent, promptEntries, type TextLogprob, TextLogprobWriter } from "./completions.logprobs.ts";
+import { fromContent, promptArrays, TextLogprobArrays } from "./completions.logprobs.ts";
 
 export interface TextReplyOptions {
   promptIndex: number;
@@ -26,7 +27,7 @@ export interface TextReplyOptions {
 interface Pending {
   text: string;
   tokenIds: number[];
-  logprobs: TextLogprob[];
+  logprobs: TextLogprobArrays;
   end: ChoiceEnd | null;
   /** Whether anything was added since the last `take`. */
   dirty: boolean;
@@ -35,7 +36,6 @@ interface Pending {
   promptSent: boolean;
   /** Tokens shown so far. */
   shown: number;
-  writer: TextLogprobWriter;
 }
 
 interface TakenChoice {
@@ -50,7 +50,10 @@ export class PromptChoices {
   readonly #reply: TextReplyOptions;
   readonly #tokenizer: Tokenizer;
   readonly #choices: Pending[];
-  #prefill: PrefillOutput | null = null;
+  /** Of the echoed prompt; null: not known. */
+  #promptArrays: TextLogprobArrays | null = null;
+  /** prompt_logprobs of every choice, as JSON. */
+  #promptLogprobs: string | null = null;
   #cachedTokens = 0;
 
   constructor(reply: TextReplyOptions, tokenizer: Tokenizer) {
@@ -59,13 +62,12 @@ export class PromptChoices {
     this.#choices = Array.from({ length: reply.n }, () => ({
       text: "",
       tokenIds: [],
-      logprobs: [],
+      logprobs: new TextLogprobArrays(),
       end: null,
       dirty: false,
       opened: false,
       promptSent: false,
       shown: 0,
-      writer: new TextLogprobWriter(),
     }));
   }
 
@@ -90,10 +92,27 @@ export class PromptChoices {
     return this.#choices[choice]!.shown;
   }
 
-  accept(output: RunOutput): void {
-    if (output.type === "prefill") this.#prefill = output;
-    if (output.type === "delta") this.#add(output);
-    else this.#cachedTokens = output.cachedTokens ?? 0;
+  /** Characters of JSON that log-probabilities take until they are taken. */
+  get logprobSize(): number {
+    return this.#choices.reduce((sum, { logprobs }) => sum + logprobs.length, 0);
+  }
+
+  /** What comes next waits for it. */
+  async accept(output: RunOutput): Promise<void> {
+    if (output.type === "delta") return this.#add(output);
+    this.#cachedTokens = output.cachedTokens ?? 0;
+    if (output.type === "prefill") await this.#readPrompt(output.promptLogprobs);
+  }
+
+  /** A long prompt has many log-probabilities. All choices show the same. */
+  async #readPrompt(found: PrefillOutput["promptLogprobs"]): Promise<void> {
+    const { echo, logprobs, promptLogprobs, promptTokenIds, tokensAsIds } = this.#reply;
+    if (echo !== null && logprobs) {
+      this.#promptArrays = await inTurns(promptArrays(this.#tokenizer, promptTokenIds, found ?? [], tokensAsIds));
+    }
+    if (found !== null && promptLogprobs) {
+      this.#promptLogprobs = await promptLogprobsJson(this.#tokenizer, promptTokenIds, found);
+    }
   }
 
   #add(delta: ChoiceDelta): void {
@@ -102,7 +121,7 @@ export class PromptChoices {
     if (!this.#reply.promptOnly) {
       for (const part of delta.parts) choice.text += part.kind === "content" ? part.text : "";
       choice.tokenIds.push(...delta.tokenIds);
-      choice.logprobs.push(...delta.logprobs.map(fromContent));
+      for (const entry of delta.logprobs) choice.logprobs.add(fromContent(entry));
       choice.shown += delta.tokenIds.length;
       choice.end = delta.end ?? choice.end;
     } else if (delta.end !== null) {
@@ -116,42 +135,34 @@ export class PromptChoices {
     for (const [number, choice] of this.#choices.entries()) {
       if (!choice.dirty) continue;
       yield { choice: number, json: this.#json(choice, number), ended: choice.end !== null };
-      Object.assign(choice, { text: "", tokenIds: [], logprobs: [], dirty: false, promptSent: true });
+      Object.assign(choice, { text: "", tokenIds: [], dirty: false, promptSent: true });
     }
   }
 
   #open(choice: Pending): void {
     if (choice.opened) return;
     choice.opened = true;
-    const { echo, logprobs, promptTokenIds, tokensAsIds } = this.#reply;
-    if (echo === null) return;
-    choice.text = echo;
-    if (logprobs) {
-      choice.logprobs = promptEntries(
-        this.#tokenizer,
-        promptTokenIds,
-        this.#prefill?.promptLogprobs ?? [],
-        tokensAsIds,
-      );
-    }
+    if (this.#reply.echo === null) return;
+    choice.text = this.#reply.echo;
+    if (this.#promptArrays !== null) choice.logprobs = TextLogprobArrays.behind(this.#promptArrays);
   }
 
   #json(choice: Pending, number: number): string {
-    const { promptIndex, n, returnTokenIds, logprobs, promptTokenIds, promptLogprobs, streams, echo } = this.#reply;
+    const { promptIndex, n, returnTokenIds, logprobs, promptTokenIds, streams, echo } = this.#reply;
     const showsPromptIds = (returnTokenIds || (streams && echo !== null)) && !choice.promptSent;
     const wire = {
       index: promptIndex * n + number,
       text: choice.text,
-      logprobs: logprobs ? choice.writer.write(choice.logprobs) : null,
+      logprobs: null,
       finish_reason: choice.end?.reason ?? null,
       stop_reason: choice.end?.stopReason ?? null,
       token_ids: returnTokenIds ? choice.tokenIds : null,
       ...(streams ? {} : { prompt_logprobs: null }),
       prompt_token_ids: showsPromptIds ? promptTokenIds : null,
     };
-    const found = promptLogprobs ? (this.#prefill?.promptLogprobs ?? null) : null;
     return jsonWith(wire, {
-      prompt_logprobs: found === null ? null : promptLogprobsJson(this.#tokenizer, promptTokenIds, found),
+      logprobs: logprobs ? choice.logprobs.take() : null,
+      ...(streams ? {} : { prompt_logprobs: this.#promptLogprobs }),
     });
   }
 }

@@ -52,7 +52,7 @@ export function answerCompletion(
         const prepared = await prepareCompletion(service, body, prompts, context);
         return {
           runs: prepared.runs,
-          logprobs: prepared.logprobAmount,
+          logprobs: prepared.logprobs,
           whole: () => ({
             accept: (run, output) => prepared.prompts[run]!.accept(output),
             toJson: () => wholeReply(prepared),

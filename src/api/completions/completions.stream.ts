@@ -22,13 +22,12 @@ export class CompletionChunks implements ChunkSource {
   }
 
   get size(): number {
-    return this.#size;
+    return this.#size + this.#prompts.reduce((sum, prompt) => sum + prompt.logprobSize, 0);
   }
 
-  accept(run: number, output: RunOutput): void {
-    this.#prompts[run]!.accept(output);
-    if (output.type !== "delta") return;
-    this.#size += 32 * output.tokenIds.length + 64 * output.logprobs.reduce((n, l) => n + 1 + l.top_logprobs.length, 0);
+  async accept(run: number, output: RunOutput): Promise<void> {
+    await this.#prompts[run]!.accept(output);
+    if (output.type === "delta") this.#size += 32 * output.tokenIds.length;
   }
 
   take(): string {

@@ -21,8 +21,8 @@ import type { TokenFields } from "./generate.validate.ts";
 export interface PreparedTokens {
   run: Run;
   choices: TokenChoices;
-  /** How many log probabilities the reply may hold. */
-  logprobAmount: number;
+  /** How many log-probabilities are held at once. */
+  logprobs: number;
 }
 
 export async function prepareTokens(
@@ -60,7 +60,9 @@ export async function prepareTokens(
   const top = sampling.logprobTokenIds?.length ?? count;
   const tokens = { maxTokens: sampling.maxTokens, promptTokens: ids.length };
   const amount = logprobAmount({ ...tokens, choices: n, top, prompt: sampling.promptLogprobs }, vocabSize);
-  if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
+  const step = { maxTokens: 1, promptTokens: 0, choices: n, top, prompt: null };
+  const kept = body.stream === true ? logprobAmount(step, vocabSize) : amount;
+  checkLogprobAmount(kept, "logprobs");
   const shape = readOutputShape(body);
   const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, {
     client,
@@ -90,5 +92,5 @@ export async function prepareTokens(
     policyVersion: model.policyVersion,
     chunkTokens: body.stream_interval ?? 1,
   };
-  return { run, choices: new TokenChoices(facts, reply), logprobAmount: amount };
+  return { run, choices: new TokenChoices(facts, reply), logprobs: kept };
 }

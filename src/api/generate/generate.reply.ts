@@ -88,7 +88,7 @@ export class TokenChoices implements ChunkSource {
   }
 
   /** The whole reply as JSON text; every choice must have ended. */
-  toJson(tokenizer: Tokenizer): string {
+  async toJson(tokenizer: Tokenizer): Promise<string> {
     const { id, model, created } = this.#facts;
     const choices = this.#choices.map((choice, index) => this.#takeChoice(choice, index));
     const found = this.#promptLogprobs;
@@ -103,7 +103,7 @@ export class TokenChoices implements ChunkSource {
     };
     return jsonWith(reply, {
       choices: `[${choices.join(",")}]`,
-      prompt_logprobs: found === null ? null : promptLogprobsJson(tokenizer, this.#options.promptTokenIds, found),
+      prompt_logprobs: found === null ? null : await promptLogprobsJson(tokenizer, this.#options.promptTokenIds, found),
     });
   }
 

@@ -41,10 +41,10 @@ function answerTokens(service: Service, request: FastifyRequest, reply: FastifyR
       ...{ body, ignored },
       choices: readChoiceCount(body.n),
       async prepare(context) {
-        const { run, choices, logprobAmount } = await prepareTokens(service, body, context);
+        const { run, choices, logprobs } = await prepareTokens(service, body, context);
         return {
           runs: [run],
-          logprobs: logprobAmount,
+          logprobs,
           whole: () => ({
             accept: (index, output) => choices.accept(index, output),
             toJson: () => choices.toJson(service.text.tokenizer),

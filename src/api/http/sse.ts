@@ -46,6 +46,11 @@ export class EventStream {
     return this.#blocked;
   }
 
+  /** Bytes that the socket has not taken. */
+  get waiting(): number {
+    return this.#response.writableLength;
+  }
+
   /** The connection was closed because its reader was too slow. */
   get cutOff(): boolean {
     return this.#cutOff;

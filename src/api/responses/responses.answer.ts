@@ -63,6 +63,9 @@ async function checkFits(
   throw new ServiceError("invalid_value", message, { param: "store" });
 }
 
+/** As items, which take three times as much as their JSON; in the last events of an item, the copy that is kept, and the response. */
+const COPIES = { whole: 5, streamed: 8 };
+
 function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDialect {
   const replyFor = ({ facts, options, run }: PreparedChat, streams: boolean) => {
     const { temperature, topP } = run.request.sampling;
@@ -76,6 +79,7 @@ function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDia
     );
   };
   return {
+    copies: COPIES,
     whole: (prepared) => replyFor(prepared, false),
     streamed: (prepared) => replyFor(prepared, true),
   };

@@ -2,6 +2,7 @@
 // requests and builds its replies. What is the same for all is decided here once: the id of the request, who may end it
 // and when, whose prefixes it shares, and how much memory its reply may take.
 import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { orAborted } from "../../pacing/or-aborted.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
@@ -41,7 +42,7 @@ export interface PrepareContext {
 export interface PreparedAnswer {
   /** They run at once. One that fails ends the others. */
   runs: readonly Run[];
-  /** How many log-probabilities a whole reply may hold. */
+  /** How many log-probabilities are held at once: by a whole reply all of them, by a stream those that it has not sent. */
   logprobs: number;
   whole(): ReplyCollector;
   /** Called instead of `whole` for a question that streams. */
@@ -50,7 +51,8 @@ export interface PreparedAnswer {
 
 /** Collects the outputs of all runs until they have ended. */
 export interface ReplyCollector {
-  accept(run: number, output: RunOutput): void;
+  /** What comes next waits for it. */
+  accept(run: number, output: RunOutput): void | Promise<void>;
   /** The reply as JSON text. */
   toJson(): string | Promise<string>;
 }
@@ -86,19 +88,27 @@ export async function answer(
   try {
     const { runs: prepared, logprobs, whole, streamed } = await orAborted(preparing, live.cancelled);
     const owner = service.config.sharePrefixCache ? null : client.workspace.id;
-    const held = body.stream === true ? null : service.logprobMemory.hold(client.id, logprobs, reply.raw);
+    const held = service.logprobMemory.hold(client.id, logprobs, reply.raw);
     const runs = prepared.map(({ request: asked, choices }) => {
       const request = { ...asked, cacheSalt: cacheSalt(owner, asked.cacheSalt) };
-      return new GenerationRun(service, { request, choices, arrivedAt, clientGone: gone, live, held });
+      return new GenerationRun(service, {
+        request,
+        choices,
+        arrivedAt,
+        clientGone: gone,
+        live,
+        held: body.stream === true ? null : held,
+      });
     });
     if (body.stream === true) {
-      await streamRuns(service, reply, gone, runs, streamed());
+      await streamRuns(service, reply, gone, runs, streamed(), logprobs === 0 ? null : held);
       return reply;
     }
     const collector = whole();
     await collect(runs, collector);
     if (gone.aborted) return reply.hijack();
-    return reply.type("application/json; charset=utf-8").send(await collector.toJson());
+    const json = await collector.toJson();
+    return reply.type("application/json; charset=utf-8").send(json.length > LARGE_REPLY ? inPieces(json) : json);
   } finally {
     service.live.leave(live);
     stopWatching();
@@ -112,6 +122,22 @@ export async function answer(
   }
 }
 
+/** In characters. Larger ones are sent in pieces: making bytes of 200 MB at once would hold up everybody, and take as much memory again. */
+const LARGE_REPLY = 2 ** 20;
+const PIECE = 65_536;
+
+function inPieces(text: string): Readable {
+  return Readable.from(
+    (function* () {
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = Math.min(at + PIECE, text.length);
+        if (/[\ud800-\udbff]/.test(text[end - 1]!)) end++; // half of a character has no bytes
+        yield text.slice(at, end);
+      }
+    })(),
+  );
+}
+
 /** `owner`: the workspace whose requests share prefixes; null = all do. Hexadecimal, as vLLM takes no other salts. */
 function cacheSalt(owner: string | null, own: string | null): string {
   return createHash("sha256")
@@ -123,7 +149,7 @@ async function collect(runs: readonly GenerationRun[], collector: ReplyCollector
   try {
     await Promise.all(
       runs.map(async (run, index) => {
-        for await (const output of run.outputs()) collector.accept(index, output);
+        for await (const output of run.outputs()) await collector.accept(index, output);
       }),
     );
   } catch (error) {

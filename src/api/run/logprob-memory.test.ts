@@ -37,6 +37,21 @@ describe("LogprobMemory", () => {
     expect(held.taken).toBe(0);
   });
 
+  it("follows what a stream holds back, and keeps the room that it began with", () => {
+    const held = memory();
+    const stream = response();
+    const room = held.hold("a", 1000, stream);
+    expect(room.keep(5_000_000)).toBe(true);
+    expect(held.taken).toBeGreaterThan(4_000_000);
+    expect(room.keep(10)).toBe(true);
+    expect(held.taken).toBe(100_000);
+    expect(room.keep(7_000_000)).toBe(false);
+    stream.emit("close");
+    expect(held.taken).toBe(0);
+    expect(room.keep(5_000_000)).toBe(true);
+    expect(held.taken).toBe(0);
+  });
+
   it("has room for one reply at the limit of a reply, however small the heap is", () => {
     expect(logprobLimits(2 ** 28)).toEqual({ all: 200_000_000, each: 200_000_000 });
     expect(logprobLimits(2 ** 32)).toEqual({ all: 2 ** 30, each: 2 ** 29 });

@@ -1,6 +1,7 @@
 // The memory that log-probabilities of replies take until they are sent. A reply that is not streamed collects them, and a
 // client that does not read keeps them. So each reply takes room for what it may hold before it begins, and gives it back
-// when its response is closed. What turns out larger takes more room as it comes.
+// when its response is closed. What turns out larger takes more room as it comes. A stream has room for the next token, and
+// takes more while its client does not read.
 import type { ServerResponse } from "node:http";
 import { getHeapStatistics } from "node:v8";
 import { ServiceError } from "../../errors/service-error.ts";
@@ -46,6 +47,8 @@ export class LogprobMemory {
 export class HeldLogprobs {
   readonly #room: HeldMemory;
   #held = 0;
+  /** Room that a stream began with. */
+  #first: number | null = null;
 
   constructor(room: HeldMemory) {
     this.#room = room;
@@ -59,6 +62,20 @@ export class HeldLogprobs {
     }
     const missing = this.#held - this.#room.taken;
     if (missing > 0) this.#room.reserve(Math.max(STEP_BYTES, missing));
+  }
+
+  /** So many bytes of a stream wait for its reader. false: there is no room for them. */
+  keep(bytes: number): boolean {
+    this.#first ??= this.#room.taken;
+    const wanted = Math.max(this.#first, STEP_BYTES * Math.floor(bytes / STEP_BYTES));
+    try {
+      this.#room.reserve(Math.max(0, wanted - this.#room.taken));
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+    this.#room.giveBack(Math.max(0, this.#room.taken - wanted));
+    return true;
   }
 }
 

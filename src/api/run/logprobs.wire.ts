@@ -1,6 +1,7 @@
 // Log probabilities as replies carry them. Values are floored at -9999, because JSON has no -Infinity.
 // Chat form: one entry per token with alternatives; prompt form: one object per position keyed by token id.
 import type { Static } from "typebox";
+import { inTurns } from "../../pacing/give-way.ts";
 import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
@@ -48,25 +49,38 @@ export function promptLogprobsJson(
   tokenizer: Tokenizer,
   promptTokenIds: readonly number[],
   logprobs: readonly (TokenLogprobs | null)[],
-): string {
-  const walk = new TokenTextWalk(tokenizer);
-  const positions = promptTokenIds.map((id, i) => {
-    const here = logprobs[i] ?? null;
-    const text = here === null ? "null" : positionJson(walk, id, here);
-    walk.advance(id);
-    return text;
-  });
-  return `[${positions.join(",")}]`;
+): Promise<string> {
+  return inTurns(promptPositions(new TokenTextWalk(tokenizer), promptTokenIds, logprobs));
 }
 
-function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): string {
-  const member = (token: number, logprob: number, rank: number | null) =>
-    `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.text(token) })}`;
-  const members = [member(id, here.logprob, here.rank)];
-  here.topIds.forEach((other, i) => {
-    if (other !== id) members.push(member(other, here.topLogprobs[i]!, i + 1));
-  });
-  return `{${members.join(",")}}`;
+/** Entries between two pauses: about a millisecond. */
+const ENTRIES_PER_STEP = 1024;
+
+function* promptPositions(
+  walk: TokenTextWalk,
+  promptTokenIds: readonly number[],
+  logprobs: readonly (TokenLogprobs | null)[],
+): Generator<undefined, string> {
+  let json = "";
+  let entries = 0;
+  for (const [i, id] of promptTokenIds.entries()) {
+    const here = logprobs[i] ?? null;
+    json += i === 0 ? "" : ",";
+    if (here === null) json += "null";
+    else {
+      const member = (token: number, logprob: number, rank: number | null) =>
+        `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.text(token) })}`;
+      json += `{${member(id, here.logprob, here.rank)}`;
+      for (const [k, other] of here.topIds.entries()) {
+        if (other !== id) json += `,${member(other, here.topLogprobs[k]!, k + 1)}`;
+        if (++entries % ENTRIES_PER_STEP === 0) yield;
+      }
+      json += "}";
+    }
+    walk.advance(id);
+    if (++entries % ENTRIES_PER_STEP === 0) yield;
+  }
+  return `[${json}]`;
 }
 
 /**

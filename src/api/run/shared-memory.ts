@@ -77,6 +77,11 @@ export class HeldMemory {
     this.#taken += bytes;
   }
 
+  giveBack(bytes: number): void {
+    this.#giveBack(bytes);
+    this.#taken -= bytes;
+  }
+
   release(): void {
     this.#released = true;
     this.#giveBack(this.#taken);

@@ -7,10 +7,12 @@ import { toWireError } from "../http/http-errors.ts";
 import { DONE, EventStream } from "../http/sse.ts";
 import type { Service } from "../service.ts";
 import type { GenerationRun, RunOutput } from "./generation-run.ts";
+import type { HeldLogprobs } from "./logprob-memory.ts";
 
 /** Turns outputs into events of one dialect. */
 export interface ChunkSource {
-  accept(run: number, output: RunOutput): void;
+  /** What comes next waits for it. */
+  accept(run: number, output: RunOutput): void | Promise<void>;
   /** Events for everything accepted since the last call. */
   take(): string;
   /** Roughly the bytes `take` would give. */
@@ -32,16 +34,21 @@ export async function streamRuns(
   gone: AbortSignal,
   runs: readonly GenerationRun[],
   source: ChunkSource,
+  held: HeldLogprobs | null,
 ): Promise<void> {
   reply.hijack();
   const events = new EventStream(reply.raw, {
     headers: reply.getHeaders(),
     stallTimeout: service.config.streamStallTimeout,
-    onDrain: () => events.send(source.take()),
+    onDrain: () => {
+      events.send(source.take());
+      account();
+    },
   });
   try {
     await Promise.all(runs.map((run, index) => forward(run, index)));
     events.end(source.take() + (await source.closing()));
+    account();
   } catch (error) {
     for (const run of runs) run.abort();
     const wire = toWireError(error);
@@ -53,12 +60,15 @@ export async function streamRuns(
 
   async function forward(run: GenerationRun, index: number): Promise<void> {
     for await (const output of run.outputs()) {
-      source.accept(index, output);
-      if (!events.blocked) {
-        events.send(source.take());
-      } else if (source.size > service.config.streamBufferBytes) {
-        events.cut();
-      }
+      await source.accept(index, output);
+      if (!events.blocked) events.send(source.take());
+      else if (source.size > service.config.streamBufferBytes) events.cut();
+      account();
     }
+  }
+
+  /** What waits for the reader counts. Where there is no room for it, the reader is too slow. */
+  function account(): void {
+    if (held?.keep(source.size + events.waiting) === false) events.cut();
   }
 }
