@@ -6,6 +6,7 @@ import { takeCode } from "./one-time-code.ts";
 import { PAGES } from "./pages/pages.ts";
 import { Shell } from "./parts/shell.tsx";
 import { SignIn } from "./parts/sign-in.tsx";
+import { followUser } from "./playground/keeping.ts";
 import { startRouter } from "./router.ts";
 import { followServer } from "./server-facts.ts";
 import { apiKey, forget, messageOf, signInByCode } from "./session.ts";
@@ -18,6 +19,7 @@ const code = takeCode();
 if (code !== null) await signInByCode(code).catch((error: unknown) => forget(messageOf(error)));
 followModels();
 followServer();
+followUser();
 
 function App() {
   return apiKey.value === null ? <SignIn /> : <Shell />;

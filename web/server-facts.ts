@@ -19,6 +19,7 @@ export interface ServerFacts {
   limits: { max_model_len: number; max_n: number; max_logprobs: number };
   /** By field of a request. Fields that it does not name are off by default. */
   sampling_defaults: Record<string, number | null>;
+  parsers: { auto_tool_choice: boolean };
   features: { training: boolean; adapters: boolean; prefix_cache: boolean };
 }
 

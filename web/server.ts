@@ -1,6 +1,6 @@
 // Requests of the signed-in user. A refused key ends the session; a connection that fails raises the banner. The banner goes
 // when the server answers again, and `recoveries` tells whoever shows data to ask once more.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { ApiError, isConnectionFault, type RequestOptions } from "../src/client/http.ts";
 import { apiKey, connect, forget, messageOf } from "./session.ts";
 
@@ -51,6 +51,24 @@ export function noteLost(): void {
   if (isLost.value) return;
   isLost.value = true;
   void lookUntilBack();
+}
+
+/** Ends when a lost server is back, at once if it is not lost. Rejects when the signal says so. */
+export function whenBack(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = effect(() => {
+      if (!isLost.value) queueMicrotask(resolved);
+    });
+    const resolved = () => {
+      end();
+      resolve();
+    };
+    const stopped = () => {
+      end();
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", stopped, { once: true });
+  });
 }
 
 async function lookUntilBack(): Promise<void> {

@@ -2,7 +2,6 @@
 // belong to the origin with its port; a cookie would go to every other program of the machine that has a port.
 import { signal } from "@preact/signals";
 import { ApiError, Connection } from "../src/client/http.ts";
-import { forgetChats } from "./playground/chats.ts";
 
 const STORAGE_KEY = "flywheel.key";
 
@@ -33,7 +32,6 @@ export async function signInByCode(code: string): Promise<void> {
 export async function signOut(isSession: boolean): Promise<void> {
   const key = apiKey.value;
   forget(null);
-  forgetChats();
   // The key expires by itself if the server cannot be reached.
   if (key !== null && isSession)
     await connect(key)

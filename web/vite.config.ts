@@ -1,5 +1,6 @@
-// Bundles the page into dist/web: one script, one style sheet, hashed names, nothing inline, so that the strictest content
-// security policy holds. The compressed forms and the licences are made here too; the server only reads files.
+// Bundles the page into dist/web: scripts, most of them loaded when their page is shown, one style sheet, hashed names, nothing
+// inline, so that the strictest content security policy holds. The compressed forms and the licences are made here too; the
+// server only reads files.
 // `npm run web` serves the sources with reloading, and passes requests on to the server at FLYWHEEL_URL.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +26,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,
-    rolldownOptions: { output: { codeSplitting: false }, checks: { bundlerTimings: false } },
+    cssCodeSplit: false,
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
   server: { proxy: { "^/(v1|tokenize|detokenize|health|load|version|metrics|docs|openapi.json)": target } },
   logLevel: "warn",

@@ -9,7 +9,7 @@ const WAIT_MS = 300_000;
 
 async function takePictures(url: string, executablePath: string): Promise<void> {
   const browser = await chromium.launch({ executablePath });
-  const context = await browser.newContext({ viewport: { width: 1180, height: 760 }, colorScheme: "light" });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
   context.setDefaultTimeout(WAIT_MS);
   await context.addInitScript(`sessionStorage.setItem("flywheel.key", ${JSON.stringify(KEY)})`);
   const page = await context.newPage();
@@ -24,7 +24,7 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("article").first().waitFor();
   await isIdle();
-  await page.evaluate("scrollTo(0, 0)");
+  await scrollTo(page, "start");
   await shoot("teach-1-answers");
 
   await sortByLength(page);
@@ -33,17 +33,17 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
 
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.locator(".verdicts").waitFor();
-  await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+  await scrollTo(page, "end");
   await shoot("teach-3-dry-run");
 
   await page.getByRole("button", { name: "Train", exact: true }).click();
   await page.getByText(/gradient step [1-9]/).waitFor();
-  await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+  await scrollTo(page, "end");
   await shoot("teach-4-training");
 
   await page.getByText("It answers beside step 0").waitFor();
   await isIdle();
-  await page.evaluate("scrollTo(0, 0)");
+  await scrollTo(page, "start");
   await shoot("teach-5-beside");
 
   await page.goto(`${url}/?m=my-agent@0&m=my-agent@1&seed=3&temperature=1&top_p=1&max_tokens=40&view=tokens`);
@@ -71,15 +71,18 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await browser.close();
 }
 
-/** The shortest answer first. */
+/** The conversation scrolls by itself. */
+async function scrollTo(page: Page, place: "start" | "end"): Promise<void> {
+  const top = place === "start" ? "0" : "node.scrollHeight";
+  await page.evaluate(`{ const node = document.querySelector(".thread-scroll"); node.scrollTop = ${top}; }`);
+}
+
+/** The shortest answer first. An answer that is not rated yet comes last when it is moved up. */
 async function sortByLength(page: Page): Promise<void> {
   const texts = await page.locator("article .markdown").allTextContents();
-  const wanted = texts.map((_text, i) => i).sort((a, b) => texts[a]!.length - texts[b]!.length || a - b);
-  for (const [place, answer] of wanted.entries()) {
-    const places = await page.locator(".rated li > b").allTextContents();
-    for (let at = places.indexOf(String(answer + 1)); at > place; at--) {
-      await page.getByRole("button", { name: `Move answer ${answer + 1} up` }).click();
-    }
+  const lines = texts.map((_text, i) => i).filter((i) => texts.indexOf(texts[i]!) === i);
+  for (const answer of lines.sort((a, b) => texts[a]!.length - texts[b]!.length || a - b)) {
+    await page.getByRole("button", { name: `Move answer ${answer + 1} up` }).click();
   }
 }
 

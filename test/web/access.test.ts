@@ -12,6 +12,10 @@ inBrowser("the access page", (bench) => {
   it("makes a token that is shown once, and revokes it after asking", async () => {
     const page = await bench.open(`${server.url}/access`, { key: API_KEY });
     await page.getByLabel("name").fill("ci");
+    await page.getByLabel("inference").uncheck();
+    await page.getByRole("button", { name: "Make" }).click();
+    await page.getByRole("alert").filter({ hasText: "Choose at least one scope" }).waitFor();
+    await page.getByLabel("inference").check();
     await page.getByLabel("training").check();
     await page.getByRole("button", { name: "Make" }).click();
     await page.getByText("is shown once").waitFor();

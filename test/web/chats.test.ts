@@ -1,10 +1,26 @@
-// Conversations of the playground: the address brings them back, files carry them, signing out forgets them.
+// Conversations of the playground: the browser keeps them, the address and a list bring them back, files carry them, signing out
+// forgets them.
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { shared } from "../wire/shared-server.ts";
 import { API_KEY, startTestServer } from "../wire/test-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
+
+/** Runs in the page: whether a chat with a draft of this length is kept. */
+const isKept = (length: number) => `new Promise((resolve) => {
+  indexedDB.databases().then(([found]) => {
+    if (found === undefined) return resolve(false);
+    const opening = indexedDB.open(found.name);
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction("chats").objectStore("chats").getAll();
+      reading.onsuccess = () => {
+        opening.result.close();
+        resolve(reading.result.some(({ draft }) => draft.length === ${length}));
+      };
+    };
+  });
+})`;
 
 inBrowser("conversations", (bench) => {
   const server = shared(startTestServer);
@@ -16,7 +32,7 @@ inBrowser("conversations", (bench) => {
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
   };
   const chatOf = (page: Page) => new URL(page.url()).searchParams.get("chat");
-  const turns = (page: Page) => page.locator(".turn .plain-text, .turn .markdown").allTextContents();
+  const turns = (page: Page) => page.locator(".turn .plain-text, article .markdown").allTextContents();
 
   it("come back by their address", async () => {
     const page = await open("?n=2");
@@ -27,17 +43,18 @@ inBrowser("conversations", (bench) => {
     expect(chatOf(page)).toBe(new URL(first).searchParams.get("chat"));
     await page.reload();
     await page.getByRole("article", { name: /^Answer 2 / }).waitFor();
-    expect(await turns(page)).toEqual(["say:The sea.", "The sea.", "say:And deep."]);
+    expect(await turns(page)).toEqual(["say:The sea.", "The sea.", "say:And deep.", "And deep.", "And deep."]);
     // It goes on as if nothing had happened.
     await ask(page, "say:And wide.");
-    expect(await turns(page)).toEqual(["say:The sea.", "The sea.", "say:And deep.", "And deep.", "say:And wide."]);
+    const said = ["say:The sea.", "The sea.", "say:And deep.", "And deep.", "say:And wide."];
+    expect((await turns(page)).slice(0, 5)).toEqual(said);
     const kept = page.url();
     await page.getByRole("button", { name: "New chat" }).click();
-    await expect.poll(() => chatOf(page)).toBeNull();
+    await expect.poll(() => page.url()).not.toBe(kept);
     await ask(page, "say:Another one.");
-    expect(chatOf(page)).not.toBe(new URL(kept).searchParams.get("chat"));
-    await page.goto(kept);
+    await page.goBack();
     await page.getByText("And deep.", { exact: true }).waitFor();
+    expect(page.url()).toBe(kept);
   });
 
   it("are carried in a file, and what is no conversation is refused", async () => {
@@ -54,7 +71,9 @@ inBrowser("conversations", (bench) => {
     await other.getByRole("alert").filter({ hasText: "This browser does not have the conversation" }).waitFor();
     await other.getByLabel("Import").setInputFiles(file);
     await expect.poll(() => other.getByRole("article").count()).toBe(2);
-    await expect.poll(() => new URL(other.url()).searchParams.get("temperature")).toBe("0.5");
+    await other.getByRole("button", { name: "Settings", exact: true }).click();
+    expect(await other.getByLabel("temperature", { exact: true }).inputValue()).toBe("0.5");
+    expect(chatOf(other)).not.toBe(chatOf(page));
     await other.reload();
     await expect.poll(() => other.getByRole("article").count()).toBe(2);
     await other.getByLabel("Import").setInputFiles({ name: "x.json", mimeType: "", buffer: Buffer.from("{}") });
@@ -62,15 +81,153 @@ inBrowser("conversations", (bench) => {
     expect(await other.getByRole("article").count()).toBe(2);
   });
 
-  it("are gone after signing out", async () => {
+  it("keep what a file of an earlier version has", async () => {
+    const page = await open();
+    const entry = { token: "token_id:104", logprob: -0.25, bytes: [104], top_logprobs: [] };
+    const reply = { content: "h", reasoning: "", toolCalls: [], tokens: [], entries: [entry], tokenIds: [104] };
+    const exchange = {
+      ...{ body: { model: "fake", messages: [{ role: "user", content: "newest" }] }, state: "done", error: null },
+      ...{ model: "fake", promptIds: [1], cachedTokens: 0, startedAt: 0, firstAt: 0, lastAt: 1, events: [] },
+      replies: [{ ...reply, finish: "stop", policyVersion: null, branch: null }],
+    };
+    const turns = [
+      { role: "user", content: "older" },
+      { role: "assistant", content: "old answer" },
+    ];
+    const columns = [{ model: "fake", turns, exchange, chosen: 0, sent: {} }];
+    const file = { object: "flywheel.chat", at: 5, query: "view=tokens", columns };
+    const buffer = Buffer.from(JSON.stringify(file));
+    await page.getByLabel("Import").setInputFiles({ name: "x.json", mimeType: "", buffer });
+    await page.getByText("old answer").waitFor();
+    await expect.poll(() => page.getByRole("listbox").textContent()).toBe("h");
+    // and what an earlier version kept in this browser
+    await page.evaluate(`localStorage.setItem("flywheel.chat.abc", ${JSON.stringify(JSON.stringify(file))})`);
+    await page.goto(`${server.url}/?chat=abc`);
+    await page.getByText("old answer").waitFor();
+    await expect.poll(() => page.evaluate("localStorage.getItem('flywheel.chat.abc')")).toBeNull();
+  });
+
+  it("are never dropped for another one", async () => {
+    const page = await open("?max_tokens=600&n=4&top=5");
+    await ask(page, "go on with the first");
+    const first = page.url();
+    for (let i = 0; i < 4; i++) {
+      await page.getByRole("button", { name: "New chat" }).click();
+      await expect.poll(() => page.locator("article").count()).toBe(0);
+      await ask(page, `go on with ${i}`);
+    }
+    await expect.poll(() => page.getByRole("region", { name: "Chats" }).getByRole("link").count()).toBe(5);
+    await page.goto(first);
+    await page.locator(".turn").getByText("go on with the first").waitFor();
+    await expect.poll(() => page.getByRole("article").count()).toBe(4);
+  });
+
+  it("are listed with titles, searched, named and deleted", async () => {
+    const page = await open();
+    for (const text of ["say:The blue sea.", "say:A red fish."]) {
+      await page.getByRole("button", { name: "New chat" }).click();
+      await ask(page, text);
+    }
+    const list = page.getByRole("region", { name: "Chats" });
+    const titles = () => list.getByRole("link").allTextContents();
+    await expect.poll(titles).toEqual(["say:A red fish.", "say:The blue sea."]);
+    expect(await page.title()).toBe("say:A red fish. · Flywheel");
+    await list.getByLabel("Search chats").fill("BLUE");
+    await expect.poll(titles).toEqual(["say:The blue sea."]);
+    await list.getByRole("link").click();
+    await page.getByText("The blue sea.", { exact: true }).waitFor();
+    await list.getByLabel("Search chats").fill("");
+    await list.getByRole("button", { name: "rename" }).click();
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("Seas");
+    await page.keyboard.press("Enter");
+    await expect.poll(titles).toEqual(["say:A red fish.", "Seas"]);
+    await list.getByRole("button", { name: "Delete this chat" }).click();
+    await list.getByRole("button", { name: "Yes, delete" }).click();
+    await expect.poll(titles).toEqual(["say:A red fish."]);
+    await page.reload();
+    await expect.poll(titles).toEqual(["say:A red fish."]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole("button", { name: "Chats" }).click();
+    await list.getByRole("link").click();
+    await page.getByText("A red fish.", { exact: true }).waitFor();
+    await expect.poll(() => list.isVisible()).toBe(false);
+  });
+
+  it("keep what is being written, and nothing of it is in the address", async () => {
+    const page = await open();
+    const long = "word ".repeat(8_000);
+    await page.getByLabel("Message", { exact: true }).fill(long);
+    await page.getByRole("button", { name: "Settings", exact: true }).click();
+    await page.getByLabel("System message").fill("Be brief. ".repeat(2_000));
+    await expect.poll(() => chatOf(page)).not.toBeNull();
+    expect(page.url().length).toBeLessThan(200);
+    await expect.poll(() => page.evaluate(isKept(long.length))).toBe(true);
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe(long);
+    await page.getByRole("button", { name: "Settings", exact: true }).click();
+    await page.getByLabel("System message").fill(""); // it is more than the context holds
+    await ask(page, "say:Done.");
+    await page.reload();
+    await page.getByText("Done.", { exact: true }).waitFor();
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+  });
+
+  it("take what two tabs say in them", async () => {
+    const page = await open();
+    await ask(page, "say:One.");
+    await expect.poll(() => chatOf(page)).not.toBeNull();
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await other.evaluate(`sessionStorage.setItem("flywheel.key", "${API_KEY}")`);
+    await other.goto(page.url());
+    await other.getByText("One.", { exact: true }).waitFor();
+    await ask(page, "say:Two.");
+    await other.getByText("Two.", { exact: true }).waitFor();
+    await ask(other, "say:Three.");
+    await page.getByText("Three.", { exact: true }).waitFor();
+    await page.reload();
+    await page.getByText("Three.", { exact: true }).waitFor();
+    const said = ["One.", "Two.", "Three."].flatMap((text) => [`say:${text}`, text]);
+    await expect.poll(async () => (await turns(page)).slice(0, 6)).toEqual(said);
+  });
+
+  it("are gone after signing out, and the next token never sees them", async () => {
     const page = await open();
     await ask(page, "say:The sea.");
     await expect.poll(() => chatOf(page)).not.toBeNull();
-    const keys = () => page.evaluate("Object.keys(localStorage).filter((key) => key.includes('chat')).length");
-    expect(await keys()).toBe(1);
+    const kept = page.url();
+    const databases = () => page.evaluate("indexedDB.databases().then((all) => all.map(({ name }) => name))");
+    await expect.poll(databases).toHaveLength(1);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("This server wants a token.").waitFor();
-    expect(await keys()).toBe(0);
+    await expect.poll(databases).toEqual([]);
+    const wish = { name: "other", scopes: ["inference"] };
+    const { token } = await (await server.post("/v1/tokens", wish)).json();
+    await page.getByLabel("Token", { exact: true }).fill(token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "New chat" }).waitFor();
+    expect(await page.getByText("The sea.").count()).toBe(0);
+    await page.goto(kept);
+    await page.getByText("This browser does not have the conversation").waitFor();
+    expect(await page.getByText("The sea.").count()).toBe(0);
+  });
+
+  it("are hidden when a token is revoked, and are back for its owner", async () => {
+    bench.announce(/401/);
+    const wish = { name: "brief", scopes: ["inference"] };
+    const { id, token } = await (await server.post("/v1/tokens", wish)).json();
+    const page = await bench.open(server.url, { key: token });
+    await ask(page, "say:The sea.");
+    await expect.poll(() => chatOf(page)).not.toBeNull();
+    await fetch(`${server.url}/v1/tokens/${id}`, { method: "DELETE", headers: { authorization: `Bearer ${API_KEY}` } });
+    await page.getByLabel("Message", { exact: true }).fill("say:More.");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Enter" }).waitFor();
+    await page.getByLabel("Token", { exact: true }).fill(API_KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "New chat" }).waitFor();
+    expect(await page.getByText("The sea.").count()).toBe(0);
   });
 
   it.each(["light", "dark"] as const)("have readable tokens in the deepest colours, %s", async (theme) => {

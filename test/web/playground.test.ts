@@ -20,6 +20,7 @@ inBrowser("the playground", (bench) => {
     await page.getByLabel("Message", { exact: true }).fill(text);
     await page.getByRole("button", { name: "Send" }).click();
   };
+  const openSettings = (page: Page) => page.getByRole("button", { name: "Settings", exact: true }).click();
   const answer = (page: Page, number = 1) => page.getByRole("article", { name: new RegExp(`^Answer ${number} `) });
 
   it("streams a reply as markdown, with its cost, and goes on with the conversation", async () => {
@@ -35,19 +36,22 @@ inBrowser("the playground", (bench) => {
     await ask(page, "say:And deep.");
     await answer(page).getByText("And deep.").waitFor();
     await page.getByText("The sea is wide.", { exact: false }).waitFor();
-    expect(new URL(page.url()).searchParams.get("q")).toBe("say:And deep.");
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+    expect(page.url()).not.toContain("deep");
   });
 
   it("shows the server's defaults and how full the context is, and copies an answer", async () => {
     const page = await open();
-    expect(await page.getByLabel("temperature", { exact: true }).getAttribute("placeholder")).toBe("1");
+    await openSettings(page);
+    const temperature = page.getByLabel("temperature", { exact: true });
+    await expect.poll(() => temperature.getAttribute("placeholder")).toBe("1");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await ask(page, "say:**A fish.**");
     await answer(page).getByText("A fish.").waitFor();
     await page.getByText(/^\d+ of 250,000$/).waitFor();
     const fill = async () => Number(await page.getByRole("meter", { name: "Context" }).getAttribute("value"));
+    await expect.poll(fill).toBeGreaterThan(10);
     const before = await fill();
-    expect(before).toBeGreaterThan(10);
     await page.getByRole("button", { name: "Copy answer 1" }).click();
     await page.getByText("copied").waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe("**A fish.**");
@@ -162,17 +166,17 @@ inBrowser("the playground", (bench) => {
     const heard = await page.getByRole("region", { name: "fake" }).ariaSnapshot();
     expect(heard.replace(/9 tokens first .* cached/, "9 tokens …")).toMatchInlineSnapshot(`
       "- region "fake":
-        - heading "fake" [level=2]
-        - text: user say:**blue**
+        - text: "You: say:**blue**"
+        - button "Edit"
+        - button "Delete turn 1": delete
         - article "Answer 1 of fake":
-          - text: "1"
-          - button "Copy answer 1": copy
           - paragraph:
             - strong: blue
           - paragraph: 9 tokens …
-          - paragraph:
-            - button "Replay"
-            - status"
+          - button "Copy answer 1": copy
+          - button "Replay"
+          - status
+          - button "Branch""
     `);
     expect(await page.getByRole("navigation", { name: "Pages" }).ariaSnapshot()).toContain('link "Play"');
   });
@@ -187,6 +191,7 @@ inBrowser("the playground", (bench) => {
   it("shows the error of a schema and of an expression at its place", async () => {
     bench.announce(/400/);
     const page = await open("?output=json");
+    await openSettings(page);
     await page.getByLabel("JSON schema", { exact: true }).last().fill('{"type":\n  oops}');
     await page.getByText("Line 2, column 3: This is not JSON: expected a value.").waitFor();
     await page.getByLabel("regex").check();
@@ -229,27 +234,45 @@ inBrowser("the playground", (bench) => {
     await page.getByText("identical ✓ 12/12").waitFor();
   });
 
-  it("rates answers by drag, by keyboard, by buttons and with stars", async () => {
+  it("rates answers by drag, by keyboard, by buttons and with stars, and nothing before", async () => {
     const page = await open("?n=3&panel=teach&max_tokens=4&seed=1");
     await ask(page, "go on");
-    const places = () => page.locator(".rated li > b").allTextContents();
-    const item = (number: number) => page.getByRole("listitem", { name: `Answer ${number}, place` });
-    await expect.poll(places).toEqual(["1", "2", "3"]);
+    const items = () =>
+      page.locator(".rated li").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+    const item = (number: number) => page.getByRole("listitem", { name: `Answer ${number}, ` });
+    const rewards = () => page.locator(".rated li > :last-child").allTextContents();
+    await expect.poll(items).toEqual(["Answer 1, not rated", "Answer 2, not rated", "Answer 3, not rated"]);
+    expect(await rewards()).toEqual(["–", "–", "–"]);
+    expect(await page.getByRole("button", { name: "Train", exact: true }).isDisabled()).toBe(true);
     await item(3).dragTo(item(1));
-    await expect.poll(places).toEqual(["3", "1", "2"]);
-    await item(3).focus();
-    await page.keyboard.press("Alt+ArrowDown");
-    await expect.poll(places).toEqual(["1", "3", "2"]);
-    await page.keyboard.press("Alt+ArrowDown"); // the answer that was moved still has the focus
-    await expect.poll(places).toEqual(["1", "2", "3"]);
+    await expect.poll(items).toEqual(["Answer 3, place 1", "Answer 1, not rated", "Answer 2, not rated"]);
+    await item(1).focus();
+    await page.keyboard.press("Alt+ArrowUp");
+    await page.keyboard.press("Alt+ArrowUp"); // the answer that was moved still has the focus
+    await expect.poll(items).toEqual(["Answer 1, place 1", "Answer 3, place 2", "Answer 2, not rated"]);
+    await page.getByText("1 of 3 are not rated and left out.").waitFor();
     await page.getByRole("button", { name: "Move answer 2 up" }).click();
-    await expect.poll(places).toEqual(["2", "1", "3"]);
-    expect(await page.locator(".rated li > :last-child").allTextContents()).toEqual(["1", "0.5", "0"]);
+    await expect.poll(rewards).toEqual(["1", "0.5", "0"]);
+    await page.getByRole("button", { name: "Answer 3 is as good as the one above" }).click();
+    await expect.poll(rewards).toEqual(["1", "1", "0"]);
     await page.getByLabel("with stars").check();
-    await page.getByText("All answers are rated alike").waitFor();
+    await page.getByText("Rate the answers first.").waitFor();
     await page.getByRole("group", { name: "Stars for answer 2" }).locator("label").nth(4).click();
-    await expect.poll(() => page.locator(".rated li > :last-child").allTextContents()).toEqual(["0", "1", "0"]);
+    await page.getByRole("group", { name: "Stars for answer 1" }).locator("label").nth(0).click();
+    await expect.poll(rewards).toEqual(["0", "1", "–"]);
     expect(await seriousFindings(page)).toEqual([]);
+    // another question begins without ratings
+    await ask(page, "go on again");
+    await expect.poll(rewards).toEqual(["–", "–", "–"]);
+  });
+
+  it("gives answers that are the same one rating", async () => {
+    const page = await open("?n=4&panel=teach&temperature=0");
+    await ask(page, "say:blue");
+    await page.getByRole("listitem", { name: "Answer 1 and 2 and 3 and 4, not rated" }).waitFor();
+    await page.getByRole("button", { name: "Move answer 1 up" }).click();
+    await page.getByText("All answers are the same").waitFor();
+    expect(await page.getByRole("button", { name: "Train", exact: true }).isDisabled()).toBe(true);
   });
 
   it("compares many prompts with the same seeds and pairs what is right", async () => {
@@ -263,6 +286,7 @@ inBrowser("the playground", (bench) => {
 
   it("never writes an address with settings that another address replaces", async () => {
     const page = await open("?n=2");
+    await openSettings(page);
     await page.getByLabel("n", { exact: true }).waitFor();
     await page.evaluate(`
       const replaced = (window.replaced = []);

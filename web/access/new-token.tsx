@@ -15,12 +15,14 @@ export function NewToken({ onMade }: { onMade: () => void }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const days = LIFETIMES[Number(form.get("lifetime"))]!.days;
     const workspace = String(form.get("workspace")).trim();
-    problem.value = null;
+    const scopes = form.getAll("scope");
     made.value = null;
+    problem.value = scopes.length === 0 ? "Choose at least one scope: a token without any may do nothing." : null;
+    if (problem.value !== null) return;
     try {
       made.value = await postJson("/tokens", {
         name: String(form.get("name")).trim(),
-        scopes: form.getAll("scope"),
+        scopes,
         ...(days === null ? {} : { lifetime_s: days * DAY_S }),
         ...(workspace === "" ? {} : { workspace }),
       });

@@ -1,5 +1,7 @@
 // Tokens as the server lists them, and what to say about each.
-import { ago } from "../format.ts";
+import { ago, duration } from "../format.ts";
+
+const DAY_MS = 86_400_000;
 
 export const SCOPES = ["inference", "training", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -27,5 +29,8 @@ export function stateOf({ expires_at, revoked_at }: TokenRow, now: number): { te
   if (revoked_at !== null) return { text: `revoked ${ago(revoked_at, now)}`, isUsable: false };
   if (expires_at === null) return { text: "valid", isUsable: true };
   if (Date.parse(expires_at) <= now) return { text: `expired ${ago(expires_at, now)}`, isUsable: false };
-  return { text: `valid until ${expires_at.slice(0, 10)}`, isUsable: true };
+  const left = Date.parse(expires_at) - now;
+  // a date says nothing about what ends today
+  const until = left < DAY_MS ? `for ${duration(left)}` : `until ${expires_at.slice(0, 10)}`;
+  return { text: `valid ${until}`, isUsable: true };
 }

@@ -1,14 +1,8 @@
 // Every page: its path, its name, and the key that goes there after "g". A page without a key is reached from others and
-// has no place in the rail. src/api/web.route.ts answers the same paths.
+// has no place in the rail. src/api/web.route.ts answers the same paths. All but the playground are loaded when they are shown.
 import type { JSX } from "preact";
-import { Access } from "./access.tsx";
-import { Job } from "./job.tsx";
-import { Lab } from "./lab.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { Playground } from "./playground.tsx";
-import { Policies } from "./policies.tsx";
-import { Policy } from "./policy.tsx";
-import { Serving } from "./serving.tsx";
-import { Trajectory } from "./trajectory.tsx";
 
 export interface PageRow {
   path: string;
@@ -20,11 +14,31 @@ export interface PageRow {
 
 export const PAGES: readonly PageRow[] = [
   { path: "/", title: "Play", key: "c", component: Playground },
-  { path: "/policies", title: "Policies", key: "p", component: Policies },
-  { path: "/policies/:id", title: "Policy", key: null, component: Policy },
-  { path: "/serving", title: "Serving", key: "s", component: Serving },
-  { path: "/access", title: "Access", key: "a", component: Access },
-  { path: "/jobs/:id", title: "Job", key: null, component: Job },
-  { path: "/jobs/:id/lab", title: "Loss lab", key: null, component: Lab },
-  { path: "/jobs/:id/:group/:trajectory", title: "Try", key: null, component: Trajectory },
+  {
+    path: "/policies",
+    title: "Policies",
+    key: "p",
+    component: lazy(async () => (await import("./policies.tsx")).Policies),
+  },
+  {
+    path: "/policies/:id",
+    title: "Policy",
+    key: null,
+    component: lazy(async () => (await import("./policy.tsx")).Policy),
+  },
+  {
+    path: "/serving",
+    title: "Serving",
+    key: "s",
+    component: lazy(async () => (await import("./serving.tsx")).Serving),
+  },
+  { path: "/access", title: "Access", key: "a", component: lazy(async () => (await import("./access.tsx")).Access) },
+  { path: "/jobs/:id", title: "Job", key: null, component: lazy(async () => (await import("./job.tsx")).Job) },
+  { path: "/jobs/:id/lab", title: "Loss lab", key: null, component: lazy(async () => (await import("./lab.tsx")).Lab) },
+  {
+    path: "/jobs/:id/:group/:trajectory",
+    title: "Try",
+    key: null,
+    component: lazy(async () => (await import("./trajectory.tsx")).Trajectory),
+  },
 ];

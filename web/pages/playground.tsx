@@ -1,95 +1,102 @@
-// Talk to a model, or to several side by side.
-
+// Talk to a model, or to several side by side: chats at the left, the conversation in the middle, settings at the right.
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useTitle } from "../parts/use-title.ts";
-import { followChat, openChat } from "../playground/chat-state.ts";
+import { newChat, openChat, take } from "../playground/chat-actions.ts";
+import { ChatList } from "../playground/chat-list.tsx";
 import { ColumnView } from "../playground/column-view.tsx";
 import { Composer } from "../playground/composer.tsx";
+import { isKept } from "../playground/keeping.ts";
 import { ManyPrompts } from "../playground/many-prompts.tsx";
-import { OutputEditor } from "../playground/output-editor.tsx";
-import { fromQuery, toQuery } from "../playground/settings.ts";
-import { SidePanel } from "../playground/side-panel.tsx";
-import { change, columns, draft, settings } from "../playground/state.ts";
+import { stop } from "../playground/running.ts";
+import { fromQuery, overrides } from "../playground/settings.ts";
+import { SettingsDrawer } from "../playground/settings-drawer.tsx";
+import { chatId, hasTalked, isBusy, settings, sides, title } from "../playground/state.ts";
 import { TeachPanel } from "../playground/teach-panel.tsx";
+import { Thread } from "../playground/thread.tsx";
 import { TimeMachine } from "../playground/time-machine.tsx";
-import { Toolbar } from "../playground/toolbar.tsx";
-import { ViewChoice } from "../playground/view-choice.tsx";
+import { TopBar } from "../playground/top-bar.tsx";
 import { useLocation } from "../router.ts";
 
 export function Playground() {
-  useTitle("Playground");
+  useTitle(title.value);
   useAddress();
-  const { panel } = settings.value;
+  useEscape();
+  const isListOpen = useSignal(false);
+  const isDrawerOpen = useSignal(false);
   return (
     <div class="playground">
       <h1 class="sr-only">Playground</h1>
+      <ChatList isOpen={isListOpen} />
       <div class="stage">
-        <Toolbar />
-        <div class="row options">
-          <System />
-          <OutputEditor />
-        </div>
-        <ViewChoice />
-        <div class="columns">
-          {columns.value.length === 0 ? (
-            <Welcome />
-          ) : (
-            columns.value.map((column, i) => <ColumnView key={i} column={column} index={i} />)
-          )}
-        </div>
-        {panel === "teach" && <TeachPanel />}
-        {panel === "time" && <TimeMachine />}
-        {panel === "many" && <ManyPrompts />}
+        <TopBar isListOpen={isListOpen} isDrawerOpen={isDrawerOpen} />
+        <Conversation />
         <Composer />
       </div>
-      <SidePanel />
+      <SettingsDrawer isOpen={isDrawerOpen} />
     </div>
   );
 }
 
+function Conversation() {
+  const { panel } = settings.value;
+  const asked = sides.value.map(({ rounds }) => rounds.at(-1)?.answers?.id ?? "").join();
+  return (
+    <Thread asked={`${chatId.value} ${asked}`}>
+      {hasTalked.value ? (
+        <div class="columns">
+          {sides.value.map((side, i) => (
+            <ColumnView key={i} side={side} index={i} />
+          ))}
+        </div>
+      ) : (
+        <Welcome />
+      )}
+      {panel === "teach" && <TeachPanel />}
+      {panel === "time" && <TimeMachine />}
+      {panel === "many" && <ManyPrompts />}
+    </Thread>
+  );
+}
+
 /**
- * The address says what is set, and settings change the address, without an entry in the history for every letter. The bare
- * address keeps what is set: it is the way back from another page.
+ * The address names the chat. Settings in an address are taken once: for a new chat, or over those of the chat that it names. The
+ * bare address is the way back from another page, to the chat that was shown.
  */
 function useAddress(): void {
-  const { url } = useLocation();
+  const { url, route } = useLocation();
   const isRead = useRef(false);
   useEffect(() => {
     const query = new URL(url, location.origin).search.slice(1);
-    if (query !== "") {
-      settings.value = fromQuery(query);
-      draft.value = settings.value.prompt;
-      openChat(settings.value.chat);
-    }
+    const { settings: said, draft, chat: id } = fromQuery(query);
     isRead.current = true;
+    if (id !== "") void openChat(id, overrides(query));
+    else if (query !== "") {
+      if (hasTalked.peek()) void newChat(said, draft);
+      else take(said, draft);
+    }
   }, [url]);
-  useEffect(followChat, []);
-  void settings.value; // draws this again when they change
+  const wanted = `/?chat=${chatId.value}`;
+  const isShown = isKept.value;
   useEffect(() => {
-    if (!isRead.current || location.pathname !== "/") return;
-    // as they are now: the effect above may have read them from the address
-    const query = toQuery(settings.peek());
-    const address = query === "" ? "/" : `/?${query}`;
-    if (location.pathname + location.search !== address) history.replaceState(history.state, "", address);
-  });
+    // a chat gets its address when it is kept
+    const { pathname, search } = location;
+    const hasNoName = !new URLSearchParams(search).has("chat");
+    if (isRead.current && isShown && pathname === "/" && hasNoName) route(wanted, true);
+  }, [wanted, isShown, url]);
 }
 
-function System() {
-  const { system } = settings.value;
-  return (
-    <details class="system" open={system !== ""}>
-      <summary>System message</summary>
-      <label class="sr-only" for="system">
-        System message
-      </label>
-      <textarea
-        id="system"
-        rows={2}
-        value={system}
-        onInput={(event) => change({ system: event.currentTarget.value })}
-      />
-    </details>
-  );
+/** Escape stops wherever the focus is. */
+function useEscape(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || !isBusy.peek()) return;
+      event.preventDefault();
+      void stop();
+    };
+    addEventListener("keydown", onKey, { capture: true });
+    return () => removeEventListener("keydown", onKey, { capture: true });
+  }, []);
 }
 
 function Welcome() {
@@ -97,9 +104,8 @@ function Welcome() {
     <div class="welcome">
       <p>Nothing said yet.</p>
       <p class="muted">
-        Add a model to compare, or ask for several answers at once. Every setting is in the address, so a link shares
-        it. The conversation stays in this browser; export it to carry it elsewhere. Press <kbd>?</kbd> for the
-        keyboard.
+        Conversations stay in this browser. Compare models side by side, ask for several answers at once, or teach the
+        model something. Press <kbd>?</kbd> for the keyboard.
       </p>
     </div>
   );

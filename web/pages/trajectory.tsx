@@ -78,7 +78,7 @@ export function Trajectory() {
             </button>
             <a href={`/jobs/${id}/lab?at=${data.group}.${data.trajectory}`}>Loss lab</a>
           </div>
-          {query.asked === "yes" && <AskedGot id={id!} path={path} sequences={data.sequences} />}
+          {query.asked === "yes" && <AskedGot key={path} id={id!} path={path} sequences={data.sequences} />}
         </>
       )}
       <label>

@@ -1,9 +1,11 @@
 // The frame around every page: the rail, the state of the server, the banner, the help dialog and the shortcuts that work
 // everywhere.
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../keys.ts";
 import { NotFound } from "../pages/not-found.tsx";
 import { PAGES } from "../pages/pages.ts";
+import { forgetAll } from "../playground/keeping.ts";
 import { useLocation, useRoute } from "../router.ts";
 import { me } from "../server-facts.ts";
 import { signOut } from "../session.ts";
@@ -20,8 +22,19 @@ export function Shell() {
   const toggleHelp = () => {
     isHelpOpen.value = !isHelpOpen.value;
   };
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // whoever follows a link reads on in the page; the playground moves the focus to its box
+    if (!isFirst.current) document.getElementById("content")?.focus();
+    isFirst.current = false;
+  }, [location.path]);
   const toggleTheme = () => {
     theme.value = nextTheme(theme.value);
+  };
+  const leave = () => {
+    const isSession = me.value?.session === true;
+    void forgetAll();
+    void signOut(isSession);
   };
   useShortcuts([
     ...PAGES.filter(({ key }) => key !== null).map(({ key, title, path }) => ({
@@ -56,12 +69,7 @@ export function Shell() {
         <button type="button" class="quiet" onClick={toggleHelp} title="Shortcuts (?)">
           Keys
         </button>
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => void signOut(me.value?.session === true)}
-          title={me.value?.name}
-        >
+        <button type="button" class="quiet" onClick={leave} title={me.value?.name}>
           Sign out
         </button>
       </nav>

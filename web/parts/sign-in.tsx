@@ -1,5 +1,6 @@
 // The form for a token. Whoever comes by the link of the start line never sees it.
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { type Keep, messageOf, signedOutBecause, signIn } from "../session.ts";
 
 export function SignIn() {
@@ -18,6 +19,11 @@ export function SignIn() {
       isBusy.value = false;
     }
   };
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    field.current?.focus();
+    return () => queueMicrotask(() => document.getElementById("content")?.focus());
+  }, []);
   const problem = error.value ?? signedOutBecause.value;
   return (
     <main class="sign-in">
@@ -28,6 +34,7 @@ export function SignIn() {
         <div class="row">
           <input
             id="token"
+            ref={field}
             name="token"
             type="password"
             placeholder="fw_…"

@@ -1,68 +1,94 @@
 // One answer: its text or its tokens, what it cost, and what can be done with it.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { count, duration, number } from "../format.ts";
 import { Markdown } from "../markdown/markdown.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { useNear } from "../parts/use-near.ts";
+import { choose } from "./asking.ts";
+import { continueFrom } from "./branching.ts";
 import { heatOf, notesOf } from "./overlays.ts";
 import { Replay } from "./replay-button.tsx";
 import { type Exchange, isRunning, type Reply, speedOf } from "./reply.ts";
-import { type Column, columns, continueFrom, put, settings } from "./state.ts";
+import type { View } from "./settings.ts";
+import { newest, settings } from "./state.ts";
 import { TokenPanel } from "./token-panel.tsx";
 import { TokenText } from "./token-text.tsx";
 import { firstDifference } from "./tokens.ts";
+import type { Answers, Question } from "./tree.ts";
 
-export function Card({ column, columnIndex, index }: { column: Column; columnIndex: number; index: number }) {
-  const exchange = column.exchange!;
-  const reply = exchange.replies[index]!;
-  const first = columns.value[0]?.exchange?.replies[index];
-  const isCompared = columnIndex > 0 && first !== undefined && reply.branch === null;
-  const differsAt = isCompared ? firstDifference(first.tokens, reply.tokens) : null;
+export interface CardProps {
+  turn: Answers;
+  question: Question;
+  model: string;
+  /** Number of the column, and of the reply. */
+  column: number;
+  index: number;
+  isNewest: boolean;
+  /** The conversation goes on with it. */
+  isChosen: boolean;
+  view: View;
+  /** More that can be done with it. */
+  actions: ComponentChildren;
+}
+
+export function Card({ turn, question, model, column, index, isNewest, isChosen, view, actions }: CardProps) {
+  const { exchange } = turn;
+  const reply = exchange.replies[index];
+  if (reply === undefined) return null;
+  // earlier answers do not look at the newest, so that they are not drawn again with it
+  const first = isNewest && column > 0 && reply.branch === null ? newest.value[0]?.exchange.replies[index] : undefined;
+  const isCompared = first !== undefined;
+  const differsAt = isCompared ? firstDifference(first.tokens.list(), reply.tokens.list()) : null;
   const isOver = !isRunning(exchange);
+  const isOneOfMany = isNewest && exchange.replies.length > 1;
+  const name = isNewest ? `Answer ${index + 1} of ${model}` : `Earlier answer of ${model}`;
+  const wantsTokens = view === "tokens";
   return (
-    <article class="card" aria-label={`Answer ${index + 1} of ${column.model}`} aria-busy={!isOver}>
-      <header>
-        <b>{index + 1}</b>
-        {reply.branch !== null && (
-          <span class="chip">
-            from {reply.branch.of + 1}, token {reply.branch.at + 1}
-          </span>
-        )}
-        {isCompared && reply.tokens.length > 0 && <Difference at={differsAt} isOver={isOver} />}
-        <span class="spring" />
-        {exchange.replies.length > 1 && (
-          <label class="pick">
-            <input
-              type="radio"
-              name={`chosen-${columnIndex}`}
-              checked={column.chosen === index}
-              onChange={() => put(columnIndex, { chosen: index })}
-            />{" "}
-            go on with this
-          </label>
-        )}
-        <CopyButton text={reply.content} what={`answer ${index + 1}`} />
-      </header>
+    <article class={isNewest ? "card" : "card earlier"} aria-label={name} aria-busy={!isOver}>
+      {(isOneOfMany || isCompared || reply.branch !== null) && (
+        <header>
+          {isOneOfMany && <b>{index + 1}</b>}
+          {reply.branch !== null && (
+            <span class="chip">
+              from {reply.branch.of + 1}, token {reply.branch.at + 1}
+            </span>
+          )}
+          {isCompared && reply.tokens.length > 0 && <Difference at={differsAt} isOver={isOver} />}
+          <span class="spring" />
+          {isOneOfMany && (
+            <label class="pick">
+              <input
+                type="radio"
+                name={`chosen-${column}`}
+                checked={isChosen}
+                onChange={() => choose(column, { question, answers: turn, reply: index }, index)}
+              />{" "}
+              go on with this
+            </label>
+          )}
+        </header>
+      )}
       {reply.reasoning !== "" && (
         <details class="reasoning">
           <summary>Reasoning</summary>
           <div class="plain-text">{reply.reasoning}</div>
         </details>
       )}
-      {settings.value.view === "tokens" ? (
-        <Tokens {...{ column, columnIndex, index, reply, differsAt, isOver }} />
+      {wantsTokens && (reply.tokens.length > 0 || reply.content === "") ? (
+        <Tokens {...{ turn, model, column, index, reply, differsAt, isOver }} />
       ) : (
         <Markdown text={reply.content} />
       )}
-      {reply.toolCalls.map(({ id, name, arguments: text }) => (
-        <pre key={id}>
-          {name}({text})
-        </pre>
-      ))}
       {reply.content === "" && reply.reasoning === "" && !isOver && <p class="muted">…</p>}
-      <footer>
-        <Facts exchange={exchange} reply={reply} />
-        {isOver && reply.tokens.length > 0 && <Replay column={column} index={index} />}
-      </footer>
+      {isNewest && (
+        <footer>
+          <Facts exchange={exchange} reply={reply} />
+          {isOver && <CopyButton text={reply.content} what={`answer ${index + 1}`} />}
+          {isOver && reply.tokens.length > 0 && <Replay exchange={exchange} index={index} />}
+          {isOver && actions}
+        </footer>
+      )}
     </article>
   );
 }
@@ -73,26 +99,35 @@ function Difference({ at, isOver }: { at: number | null; isOver: boolean }) {
 }
 
 interface TokensProps {
-  column: Column;
-  columnIndex: number;
+  turn: Answers;
+  model: string;
+  column: number;
   index: number;
   reply: Reply;
   differsAt: number | null;
   isOver: boolean;
 }
 
-function Tokens({ column, columnIndex, index, reply, differsAt, isOver }: TokensProps) {
+/** Tokens are elements of their own, so far-away ones wait until the reader comes near. */
+function Tokens(props: TokensProps) {
+  const { place, isNear } = useNear();
+  return <div ref={place}>{isNear ? <NearTokens {...props} /> : <Markdown text={props.reply.content} />}</div>;
+}
+
+function NearTokens({ turn, model, column, index, reply, differsAt, isOver }: TokensProps) {
   const active = useSignal<number | null>(null);
   const { colour } = settings.value;
   if (settings.value.alternatives === 0 && reply.tokens.length === 0) {
     return <p class="muted">There are no tokens to show without log-probabilities: choose one alternative or more.</p>;
   }
-  const token = active.value === null ? undefined : reply.tokens[active.value];
+  const tokens = reply.tokens.list();
+  const token = active.value === null ? undefined : tokens[active.value];
+  const shown = { model, exchange: turn.exchange, column };
   return (
     <>
       <TokenText
-        tokens={reply.tokens}
-        heat={heatOf(colour, column, index)}
+        tokens={tokens}
+        heat={heatOf(colour, shown, index)}
         active={active.value}
         onActive={(next) => {
           active.value = next;
@@ -105,10 +140,8 @@ function Tokens({ column, columnIndex, index, reply, differsAt, isOver }: Tokens
         <TokenPanel
           token={token}
           index={active.value!}
-          notes={notesOf(column, index, active.value!)}
-          onContinue={
-            isOver ? (alternative) => void continueFrom(columnIndex, index, active.value!, alternative) : null
-          }
+          notes={notesOf(shown, index, active.value!)}
+          onContinue={isOver ? (alternative) => void continueFrom(turn.id, index, active.value!, alternative) : null}
         />
       )}
     </>
@@ -116,12 +149,14 @@ function Tokens({ column, columnIndex, index, reply, differsAt, isOver }: Tokens
 }
 
 function Facts({ exchange, reply }: { exchange: Exchange; reply: Reply }) {
-  const { firstTokenMs, tokensPerSecond } = speedOf(exchange);
+  const { firstTokenMs, tokensPerSecond } = speedOf(exchange, reply);
   const parts = [
     count(reply.tokenIds.length, "token"),
     firstTokenMs === null ? null : `first after ${duration(firstTokenMs)}`,
     tokensPerSecond === null ? null : `${number(tokensPerSecond)} tokens/s`,
-    exchange.cachedTokens === null ? null : `${number(exchange.cachedTokens)} of ${exchange.promptIds.length} cached`,
+    exchange.cachedTokens === null
+      ? null
+      : `${number(exchange.cachedTokens)} of ${number(exchange.promptIds.length)} cached`,
     reply.finish === "length" ? "cut at the limit" : null,
     reply.policyVersion === null ? null : `step ${reply.policyVersion}`,
   ];

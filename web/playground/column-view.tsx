@@ -1,85 +1,54 @@
-// One model's side of the conversation: what was said before, the newest question, and its answers as cards.
-import { number, percent } from "../format.ts";
-import { Markdown } from "../markdown/markdown.ts";
-import { Card } from "./card.tsx";
-import { isAboutConstraint } from "./constraint.ts";
-import { distribution } from "./distribution.ts";
-import { type Column, questionOf, settings } from "./state.ts";
-import { PromptView, RawView } from "./views.tsx";
+// One model's side of the conversation: its rounds, the newest at the end.
 
-export function ColumnView({ column, index }: { column: Column; index: number }) {
-  const { exchange } = column;
-  const { view } = settings.value;
+import { RoundView } from "./round-view.tsx";
+import { chat, type Side, settings, sides, versions } from "./state.ts";
+import { placeKey, type Round } from "./tree.ts";
+
+export function ColumnView({ side: { model, rounds }, index }: { side: Side; index: number }) {
+  const { startsAt } = chat.value;
+  const from = rounds.findIndex(({ question }) => question.id === startsAt);
+  const isAlone = sides.value.length === 1;
   return (
-    <section class="column" aria-label={column.model}>
-      <h2>{column.model}</h2>
-      {column.turns.map(({ role, content }, i) => (
-        <div key={i} class={`turn ${role}`}>
-          <span class="role">{role}</span>
-          {role === "assistant" ? <Markdown text={content} /> : <div class="plain-text">{content}</div>}
-        </div>
+    <section class="column" aria-label={model}>
+      {!isAlone && <h2>{model}</h2>}
+      {rounds.map((round, i) => (
+        <RoundView
+          key={round.question.id}
+          {...{ model, index, ...versionsAt(round, i === rounds.length - 1, isAlone ? null : model) }}
+          question={round.question}
+          answers={round.answers}
+          reply={round.reply}
+          number={i + 1}
+          isNewest={i === rounds.length - 1}
+          isLeftOut={i < from}
+          isFirstSent={i === from && from > 0}
+          view={settings.value.view}
+        />
       ))}
-      {exchange !== null && (
-        <>
-          <div class="turn user">
-            <span class="role">user</span>
-            <div class="plain-text">{questionOf(column)}</div>
-          </div>
-          {exchange.error !== null && !isAboutConstraint(exchange.error.param) && (
-            <p class="problem" role="alert">
-              {exchange.error.message}
-            </p>
-          )}
-          {view === "raw" && <RawView column={column} />}
-          {view === "prompt" && <PromptView column={column} />}
-          {(view === "text" || view === "tokens") && <Answers column={column} index={index} />}
-        </>
-      )}
     </section>
   );
 }
 
-function Answers({ column, index }: { column: Column; index: number }) {
-  const { replies, state, error } = column.exchange!;
-  const nothing = error !== null && replies.every(({ tokenIds, content }) => tokenIds.length === 0 && content === "");
-  if (nothing) return null;
-  return (
-    <>
-      <div class="cards">
-        {replies.map((_reply, i) => (
-          <Card key={i} column={column} columnIndex={index} index={i} />
-        ))}
-      </div>
-      {state === "stopped" && <p class="muted">Stopped.</p>}
-      {replies.length > 2 && <Distribution texts={replies.map(({ content }) => content)} />}
-    </>
-  );
+/** Which of how many, as numbers, so that a round is drawn again only when they change. */
+function versionsAt({ question, answers, reply }: Round, isNewest: boolean, model: string | null) {
+  const questions = versions.value.questions.get(placeKey(question.after)) ?? [];
+  const places = placesOf(question.id, isNewest, model);
+  return {
+    questionVersion: questions.indexOf(question.id),
+    questionVersions: questions.length,
+    answerVersion: places.findIndex(
+      (place) => place.turn === answers?.id && (place.reply === reply || (isNewest && place.reply === 0)),
+    ),
+    answerVersions: places.length,
+  };
 }
 
-const MOST_ANSWERS = 8;
-
-function Distribution({ texts }: { texts: readonly string[] }) {
-  const answers = distribution(texts);
-  return (
-    <details class="distribution" open={answers.length < texts.length}>
-      <summary>
-        {number(answers.length)} different of {number(texts.length)}
-      </summary>
-      <table>
-        <caption class="sr-only">How often each answer was given</caption>
-        <tbody>
-          {answers.slice(0, MOST_ANSWERS).map(({ text, count }) => (
-            <tr key={text}>
-              <td class="num">{count}</td>
-              <td class="num muted">{percent(count / texts.length)}</td>
-              <td>
-                <span class="bar" style={{ "--share": `${(count / texts.length) * 100}%` }} aria-hidden="true" />
-                <span class="one-line">{text === "" ? "(empty)" : text}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </details>
-  );
+/** The newest answers are shown together, so their versions are whole sets. Columns keep to their own model. */
+export function placesOf(question: string, isNewest: boolean, model: string | null) {
+  const places = versions.value.places.get(question) ?? [];
+  return places.filter(({ turn, reply }) => {
+    const answers = chat.value.turns.get(turn);
+    const isOwn = model === null || (answers?.kind === "answers" && answers.exchange.body.model === model);
+    return isOwn && (!isNewest || reply === 0);
+  });
 }

@@ -1,31 +1,31 @@
-// Where the user writes.
+// Where the user writes: a new message, or an earlier one anew.
 import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../keys.ts";
-import { exportChat, importChat } from "./chat-state.ts";
-import { change, clear, columns, draft, isBusy, problem, regenerate, send, stop } from "./state.ts";
+import { may, me } from "../server-facts.ts";
+import { endEditing, regenerate, send } from "./asking.ts";
+import { ContextFill, ContextNotice } from "./context-fill.tsx";
+import { stop } from "./running.ts";
+import { chatId, draft, editing, hasTalked, isBusy, problem, write } from "./state.ts";
+
+const MOST_ROWS = 8;
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const prompt = draft.value;
-  const hasTalked = columns.value.length > 0;
-  const submit = () => {
-    if (prompt.trim() !== "" && !isBusy.value) void send(prompt);
-  };
-  const write = (text: string) => {
-    draft.value = text;
-    change({ prompt: text });
-  };
-  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+  const mayAsk = me.value === null || may("inference");
+  const canSend = prompt.trim() !== "" && !isBusy.value && mayAsk;
+  const isEditing = editing.value !== null;
+  useEffect(() => field.current?.focus({ preventScroll: true }), [editing.value?.question, chatId.value]);
   useShortcuts([
     { keys: "/", what: "write", run: () => field.current?.focus() },
-    { keys: "r", what: "ask again", run: () => hasTalked && void regenerate() },
+    { keys: "r", what: "ask again", run: () => hasTalked.value && !isBusy.value && void regenerate() },
   ]);
   return (
     <form
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        if (canSend) void send();
       }}
     >
       {problem.value !== null && (
@@ -33,58 +33,57 @@ export function Composer() {
           {problem.value}
         </p>
       )}
+      {!mayAsk && <p class="problem">This token may not ask models: it lacks the scope "inference".</p>}
+      <ContextNotice />
       <p class="sr-only" role="status">
-        {isBusy.value ? "Answering" : hasTalked && "Answered"}
+        {isBusy.value ? "Answering" : hasTalked.value && "Answered"}
       </p>
+      {isEditing && (
+        <p class="row editing">
+          The message is asked anew; the old one stays as another version.
+          <button type="button" class="small" onClick={endEditing}>
+            Cancel
+          </button>
+        </p>
+      )}
       <label class="sr-only" for="prompt">
         Message
       </label>
       <textarea
         id="prompt"
         ref={field}
-        rows={Math.min(8, Math.max(2, prompt.split("\n").length))}
+        dir="auto"
+        rows={Math.min(MOST_ROWS, Math.max(2, prompt.split("\n", MOST_ROWS).length))}
         placeholder="Say something. Enter sends, Shift+Enter starts a line."
         value={prompt}
         onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Escape") field.current?.blur(); // back to the shortcuts
+          if (event.key === "Escape" && !isBusy.value) {
+            if (isEditing) endEditing();
+            else field.current?.blur(); // back to the shortcuts
+          }
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          submit();
+          if (canSend) void send();
         }}
       />
       <div class="row">
         {isBusy.value ? (
-          <button type="button" class="danger" onClick={stop}>
+          <button type="button" class="danger" title="Escape" onClick={() => void stop()}>
             Stop
           </button>
         ) : (
-          <button type="submit" class="primary" disabled={prompt.trim() === ""}>
+          <button type="submit" class="primary" disabled={!canSend}>
             Send
           </button>
         )}
-        <button type="button" disabled={!hasTalked || isBusy.value} onClick={() => void regenerate()}>
-          Regenerate
-        </button>
-        <button type="button" disabled={!hasTalked} onClick={clear}>
-          New chat
-        </button>
-        <button type="button" disabled={!hasTalked || isBusy.value} onClick={exportChat}>
-          Export
-        </button>
-        <label class="button">
-          Import
-          <input
-            type="file"
-            class="sr-only"
-            accept="application/json"
-            onChange={({ currentTarget: field }) => {
-              const file = field.files?.[0];
-              if (file !== undefined) void importChat(file);
-              field.value = "";
-            }}
-          />
-        </label>
+        {hasTalked.value && !isEditing && (
+          <button type="button" disabled={isBusy.value || !mayAsk} onClick={() => void regenerate()}>
+            Regenerate
+          </button>
+        )}
+        <span class="spring" />
+        <ContextFill />
       </div>
     </form>
   );

@@ -3,13 +3,12 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { number } from "../format.ts";
 import { TableScroll } from "../parts/table-scroll.tsx";
-import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { differenceOf, type Pair, promptsIn, type Side, summaryOf } from "./coupled.ts";
 import { Panel } from "./panel.tsx";
 import { chatBody } from "./request.ts";
+import { runChat } from "./run.ts";
 import { columnModels, settings } from "./state.ts";
-import { TokenReader, type WireEntry } from "./tokens.ts";
 
 const AT_ONCE = 4;
 
@@ -35,7 +34,8 @@ export function ManyPrompts() {
         ] as const
       ).map(([side, model]) => async () => {
         try {
-          put(i, { [side]: await answer(model, pair.prompt, i, stopper.current.signal) });
+          const said = await answer(model, pair.prompt, i, stopper.current.signal);
+          if (!stopper.current.signal.aborted) put(i, { [side]: said });
         } catch (error) {
           put(i, { error: messageOf(error) });
         }
@@ -97,18 +97,11 @@ export function ManyPrompts() {
 }
 
 async function answer(model: string, prompt: string, index: number, signal: AbortSignal): Promise<Side> {
-  const now = { ...settings.value, n: 1 };
-  const {
-    stream: _stream,
-    stream_options: _options,
-    ...body
-  } = chatBody(now, model, [{ role: "user", content: prompt }], (now.seed ?? 0) + index);
-  const reply = await postJson<{
-    choices: { message: { content: string | null }; logprobs: { content: WireEntry[] } | null }[];
-  }>("/chat/completions", body, { signal });
-  const { message, logprobs } = reply.choices[0]!;
-  const reader = new TokenReader();
-  return { text: message.content ?? "", tokens: (logprobs?.content ?? []).map((entry) => reader.read(entry)) };
+  const now = { ...settings.value, n: 1, tools: [] };
+  const body = chatBody(now, model, [{ role: "user", content: prompt }], (now.seed ?? 0) + index);
+  const { error, replies } = await runChat(body, () => {}, signal);
+  if (error !== null) throw new Error(error.message);
+  return { text: replies[0]!.content, tokens: replies[0]!.tokens.list() };
 }
 
 function Results({ pairs, pattern, a, b }: { pairs: readonly Pair[]; pattern: string; a: string; b: string }) {

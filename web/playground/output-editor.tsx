@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Choice } from "../parts/choice.tsx";
 import { isAboutConstraint, lineAndColumn, localProblem, type Place, serverProblem } from "./constraint.ts";
 import { OUTPUT_KINDS, type OutputKind } from "./settings.ts";
-import { change, columns, settings } from "./state.ts";
+import { change, newest, settings } from "./state.ts";
 
 const NAMES: Record<OutputKind, string> = {
   text: "text",
@@ -22,7 +22,7 @@ const EXAMPLES: Record<OutputKind, string> = {
 };
 
 export function OutputEditor() {
-  const { output, constraint } = settings.value;
+  const { output, constraints } = settings.value;
   return (
     <div class="output-editor">
       <Choice
@@ -31,9 +31,9 @@ export function OutputEditor() {
         names={NAMES}
         values={OUTPUT_KINDS}
         value={output}
-        onChange={(kind) => change({ output: kind, constraint: EXAMPLES[kind] })}
+        onChange={(kind) => change({ output: kind, constraints: { [kind]: EXAMPLES[kind], ...constraints } })}
       />
-      {output !== "text" && <Editor kind={output} text={constraint} />}
+      {output !== "text" && <Editor kind={output} text={constraints[output] ?? ""} />}
     </div>
   );
 }
@@ -61,7 +61,9 @@ function Editor({ kind, text }: { kind: OutputKind; text: string }) {
         value={text}
         aria-invalid={place !== null}
         aria-describedby="constraint-problem"
-        onInput={(event) => change({ constraint: event.currentTarget.value })}
+        onInput={(event) =>
+          change({ constraints: { ...settings.value.constraints, [kind]: event.currentTarget.value } })
+        }
       />
       <div id="constraint-problem" role="alert">
         {place !== null && <Problem text={text} place={place} />}
@@ -88,9 +90,11 @@ function Problem({ text, place }: { text: string; place: Place }) {
 
 /** What the server said against this very text; null if nothing. */
 function refusal(kind: OutputKind, text: string): Place | null {
-  const refused = columns.value.find(
-    ({ exchange, sent }) =>
-      isAboutConstraint(exchange?.error?.param) && sent.output === kind && sent.constraint === text,
+  const refused = newest.value.find(
+    (one) =>
+      isAboutConstraint(one?.exchange.error?.param) &&
+      one?.turn.sent.output === kind &&
+      one.turn.sent.constraint === text,
   );
-  return refused === undefined ? null : serverProblem(kind, text, refused.exchange!.error!.message);
+  return refused === undefined || refused === null ? null : serverProblem(kind, text, refused.exchange.error!.message);
 }

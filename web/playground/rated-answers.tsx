@@ -1,106 +1,128 @@
-// The answers to rate: dragged, moved with buttons or with Alt and the arrow keys, or given stars.
+// The answers to rate: dragged, moved with buttons or with Alt and the arrow keys, or given stars. Answers that are the same are one
+// line.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { number } from "../format.ts";
 import type { Reply } from "./reply.ts";
-import { MOST_STARS, moved, type Rating } from "./teach.ts";
+import { lowered, MOST_STARS, type Places, placed, placeOfAnswer, type Rating, raised, tied } from "./teach.ts";
 
 export interface RatedAnswersProps {
   replies: readonly Reply[];
+  /** By answer, the first one that says the same. */
+  firsts: readonly number[];
   rating: Rating;
-  /** Numbers of the answers, the best first. */
-  order: readonly number[];
+  places: Places;
   /** By answer; 0: none yet. */
   stars: readonly number[];
-  /** By answer. */
-  rewards: readonly number[];
-  onOrder: (order: number[]) => void;
+  /** By answer; null: not rated. */
+  rewards: readonly (number | null)[];
+  onPlaces: (places: Places) => void;
   onStars: (stars: number[]) => void;
 }
 
 export function RatedAnswers(props: RatedAnswersProps) {
-  const { replies, rating, order, rewards, onOrder } = props;
+  const { replies, firsts, rating, places, rewards, onPlaces } = props;
   const dragged = useSignal<number | null>(null);
   const list = useRef<HTMLOListElement>(null);
   const focusOn = useRef<number | null>(null);
-  const shown = rating === "order" ? order : replies.map((_reply, i) => i);
-  const move = (from: number, to: number) => {
-    if (to < 0 || to >= order.length || from === to) return;
-    focusOn.current = to;
-    onOrder(moved(order, from, to));
+  const answers = replies.flatMap((_reply, i) => (firsts[i] === i ? [i] : []));
+  const unrated = answers.filter((answer) => placeOfAnswer(places, answer) === null);
+  const shown = rating === "order" ? [...places.flat(), ...unrated] : answers;
+  const change = (answer: number, next: Places) => {
+    focusOn.current = answer;
+    onPlaces(next);
   };
   useEffect(() => {
     // The item that was moved keeps the focus.
     if (focusOn.current === null) return;
-    (list.current?.children[focusOn.current] as HTMLElement | undefined)?.focus();
+    list.current?.querySelector<HTMLElement>(`[data-answer="${focusOn.current}"]`)?.focus();
     focusOn.current = null;
   });
   return (
     <ol class="rated" ref={list}>
-      {shown.map((answer, place) => (
-        <li
-          key={answer}
-          tabIndex={rating === "order" ? 0 : undefined}
-          draggable={rating === "order"}
-          aria-label={`Answer ${answer + 1}, place ${place + 1}`}
-          aria-keyshortcuts={rating === "order" ? "Alt+ArrowUp Alt+ArrowDown" : undefined}
-          class={dragged.value === place ? "dragged" : ""}
-          onDragStart={() => {
-            dragged.value = place;
-          }}
-          onDragEnd={() => {
-            dragged.value = null;
-          }}
-          onDragOver={(event) => event.preventDefault()}
-          onDrop={(event) => {
-            event.preventDefault();
-            if (dragged.value !== null) move(dragged.value, place);
-          }}
-          onKeyDown={(event) => {
-            if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
-            event.preventDefault();
-            move(place, place + (event.key === "ArrowUp" ? -1 : 1));
-          }}
-        >
-          <b class="num">{answer + 1}</b>
-          <span class="answer-text">{replies[answer]!.content || "(empty)"}</span>
-          {rating === "order" ? (
-            <span class="row nowrap">
-              <MoveButton answer={answer} word="up" isPossible={place > 0} onMove={() => move(place, place - 1)} />
-              <MoveButton
-                answer={answer}
-                word="down"
-                isPossible={place < order.length - 1}
-                onMove={() => move(place, place + 1)}
-              />
-            </span>
-          ) : (
-            <Stars {...props} answer={answer} />
-          )}
-          <span class="num muted">{number(rewards[answer]!, 2)}</span>
-        </li>
-      ))}
+      {shown.map((answer) => {
+        const place = placeOfAnswer(places, answer);
+        const same = firsts.flatMap((first, i) => (first === answer ? [i + 1] : []));
+        const isOrder = rating === "order";
+        return (
+          <li
+            key={answer}
+            data-answer={answer}
+            tabIndex={isOrder ? 0 : undefined}
+            draggable={isOrder}
+            aria-label={`Answer ${same.join(" and ")}, ${place === null ? "not rated" : `place ${place + 1}`}`}
+            aria-keyshortcuts={isOrder ? "Alt+ArrowUp Alt+ArrowDown" : undefined}
+            class={`${dragged.value === answer ? "dragged" : ""} ${isOrder && place === null ? "unrated" : ""}`}
+            onDragStart={() => {
+              dragged.value = answer;
+            }}
+            onDragEnd={() => {
+              dragged.value = null;
+            }}
+            onDragOver={(event) => event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged.value !== null) change(dragged.value, placed(places, dragged.value, place ?? places.length));
+            }}
+            onKeyDown={(event) => {
+              if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
+              event.preventDefault();
+              change(answer, event.key === "ArrowUp" ? raised(places, answer) : lowered(places, answer));
+            }}
+          >
+            <b class="num">{same.join(", ")}</b>
+            <span class="answer-text">{replies[answer]!.content || "(empty)"}</span>
+            {isOrder ? (
+              <span class="row nowrap">
+                <RateButton
+                  {...{ answer, sign: "↑", what: "up", isPossible: place !== 0 || places[0]!.length > 1 }}
+                  onRate={() => change(answer, raised(places, answer))}
+                />
+                <RateButton
+                  {...{ answer, sign: "↓", what: "down", isPossible: place !== null }}
+                  onRate={() => change(answer, lowered(places, answer))}
+                />
+                <button
+                  type="button"
+                  class="small"
+                  title="as good as the one above"
+                  aria-label={`Answer ${answer + 1} is as good as the one above`}
+                  aria-pressed={place !== null && places[place]!.length > 1}
+                  disabled={place === null || (place === 0 && places[0]!.length < 2)}
+                  onClick={() => change(answer, tied(places, answer))}
+                >
+                  =
+                </button>
+              </span>
+            ) : (
+              <Stars {...props} answer={answer} />
+            )}
+            <span class="num muted">{rewards[answer] === null ? "–" : number(rewards[answer]!, 2)}</span>
+          </li>
+        );
+      })}
     </ol>
   );
 }
 
-interface MoveButtonProps {
+interface RateButtonProps {
   answer: number;
-  word: "up" | "down";
+  sign: string;
+  what: string;
   isPossible: boolean;
-  onMove: () => void;
+  onRate: () => void;
 }
 
-function MoveButton({ answer, word, isPossible, onMove }: MoveButtonProps) {
+function RateButton({ answer, sign, what, isPossible, onRate }: RateButtonProps) {
   return (
     <button
       type="button"
       class="small"
-      aria-label={`Move answer ${answer + 1} ${word}`}
+      aria-label={`Move answer ${answer + 1} ${what}`}
       disabled={!isPossible}
-      onClick={onMove}
+      onClick={onRate}
     >
-      {word === "up" ? "↑" : "↓"}
+      {sign}
     </button>
   );
 }

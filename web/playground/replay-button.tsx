@@ -4,23 +4,29 @@ import { number } from "../format.ts";
 import { messageOf } from "../session.ts";
 import { type ReplayResult, whyDifferent } from "./bits.ts";
 import { replay } from "./replay.ts";
-import type { Column } from "./state.ts";
+import type { Exchange } from "./reply.ts";
 
-export function Replay({ column, index }: { column: Column; index: number }) {
+export function Replay({ exchange, index }: { exchange: Exchange; index: number }) {
   const state = useSignal<"idle" | "busy" | ReplayResult | Error>("idle");
   const run = async () => {
     state.value = "busy";
-    state.value = await replay(column.exchange!, index).catch((error: unknown) => new Error(messageOf(error)));
+    state.value = await replay(exchange, index).catch((error: unknown) => new Error(messageOf(error)));
   };
   return (
-    <p class="replay">
-      <button type="button" class="small" disabled={state.value === "busy"} onClick={run}>
+    <div class="replay">
+      <button
+        type="button"
+        class="small quiet"
+        disabled={state.value === "busy"}
+        title="Score it again and compare bit for bit"
+        onClick={run}
+      >
         Replay
       </button>
       <span role="status">
         <Outcome state={state.value} />
       </span>
-    </p>
+    </div>
   );
 }
 

@@ -13,8 +13,8 @@ export async function replay(exchange: Exchange, index: number): Promise<ReplayR
   if (isConstrained && reply.branch === null) {
     const again = await runChat(body, () => {}, new AbortController().signal);
     if (again.error !== null) throw new Error(again.error.message);
-    return compareBits(reply.tokens, again.replies[index]!.tokens);
+    return compareBits(reply.tokens.list(), again.replies[index]!.tokens.list());
   }
   const model = exchange.model ?? String(body.model);
-  return compareBits(reply.tokens, await score(model, [...promptIds, ...reply.tokenIds], promptIds.length, 1));
+  return compareBits(reply.tokens.list(), await score(model, [...promptIds, ...reply.tokenIds], promptIds.length, 1));
 }

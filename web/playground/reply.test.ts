@@ -46,14 +46,18 @@ describe("an exchange", () => {
       ["The sea", [7, 9], "stop"],
       ["A lake", [8, 10], "length"],
     ]);
-    expect(exchange.replies[0]!.tokens.map(({ text }) => text)).toEqual(["The", " sea"]);
-    expect(speedOf(exchange)).toEqual({ firstTokenMs: 10, tokensPerSecond: 4 });
+    expect(exchange.replies[0]!.tokens.list().map(({ text }) => text)).toEqual(["The", " sea"]);
+    // each reply for itself: one token after the first, in half a second
+    expect(exchange.replies.map((reply) => speedOf(exchange, reply))).toEqual([
+      { firstTokenMs: 10, tokensPerSecond: 2 },
+      { firstTokenMs: 10, tokensPerSecond: 2 },
+    ]);
   });
 
   it("tells no speed of tokens that came all at once", () => {
     const exchange = startExchange({}, 0);
     for (const at of [200, 200.1, 200.3]) addEvent(exchange, chunk(0, "a", 1), at);
-    expect(speedOf(exchange)).toEqual({ firstTokenMs: 200, tokensPerSecond: null });
+    expect(speedOf(exchange, exchange.replies[0]!)).toEqual({ firstTokenMs: 200, tokensPerSecond: null });
   });
 
   it("keeps what came before an error in the middle", () => {
@@ -65,7 +69,7 @@ describe("an exchange", () => {
 
   it("separates reasoning, and counts no speed before there is any", () => {
     const exchange = startExchange({}, 0);
-    expect(speedOf(exchange)).toEqual({ firstTokenMs: null, tokensPerSecond: null });
+    expect(speedOf(exchange, exchange.replies[0]!)).toEqual({ firstTokenMs: null, tokensPerSecond: null });
     addEvent(exchange, JSON.stringify({ choices: [{ index: 0, delta: { reasoning: "Hm." } }] }), 1);
     expect(exchange.replies[0]).toMatchObject({ reasoning: "Hm.", content: "" });
   });
@@ -89,7 +93,7 @@ describe("an exchange", () => {
     expect(asChoice(streamed(), 0)).toEqual({
       index: 0,
       message: { role: "assistant", content: "The sea" },
-      logprobs: { content: [entry(7, "The"), entry(9, " sea")] },
+      logprobs: { content: [entry(7, "The"), entry(9, " sea")].map((one) => ({ ...one, top_logprobs: [] })) },
       finish_reason: "stop",
       token_ids: [7, 9],
       prompt_token_ids: [1, 2, 3],

@@ -1,7 +1,8 @@
 // What has come of one request: a reducer from the chunks of a stream to the state that the page shows. Replies grow in
 // place; whoever shows them takes a copy per frame (snapshot).
-import type { Body } from "./request.ts";
-import { type Token, TokenReader, textOf, type WireEntry } from "./tokens.ts";
+import type { Body, Message } from "./request.ts";
+import { TokenList } from "./token-list.ts";
+import { textOf, type WireEntry } from "./tokens.ts";
 
 export interface Branch {
   /** Number of the reply it leaves. */
@@ -21,31 +22,29 @@ export interface Reply {
   content: string;
   reasoning: string;
   toolCalls: ToolCall[];
-  tokens: Token[];
-  /** As the wire had them, for training and for the raw view. */
-  entries: WireEntry[];
+  tokens: TokenList;
   tokenIds: number[];
   finish: string | null;
   /** The step that answered; null: no trained policy. */
   policyVersion: number | null;
   branch: Branch | null;
+  /** When its first and its last token came, in milliseconds; null: not yet. */
+  firstAt: number | null;
+  lastAt: number | null;
 }
 
 export interface Exchange {
   body: Body;
-  state: "waiting" | "streaming" | "done" | "stopped" | "failed";
+  /** "lost": the connection broke, and it is asked again when the server is back. */
+  state: "waiting" | "streaming" | "lost" | "done" | "stopped" | "failed";
   error: { message: string; param: string | null } | null;
   /** The name that the server gave to what answered. */
   model: string | null;
-  promptIds: number[];
+  promptIds: ArrayLike<number> & Iterable<number>;
   cachedTokens: number | null;
   replies: Reply[];
   /** Milliseconds; null: not yet. */
   startedAt: number;
-  firstAt: number | null;
-  lastAt: number | null;
-  /** The data of every event. */
-  events: string[];
 }
 
 interface ToolCallDelta {
@@ -82,9 +81,6 @@ export function startExchange(body: Body, now: number): Exchange {
     cachedTokens: null,
     replies: Array.from({ length: n }, emptyReply),
     startedAt: now,
-    firstAt: null,
-    lastAt: null,
-    events: [],
   };
 }
 
@@ -93,21 +89,18 @@ export function emptyReply(): Reply {
     content: "",
     reasoning: "",
     toolCalls: [],
-    tokens: [],
-    entries: [],
+    tokens: new TokenList(),
     tokenIds: [],
     finish: null,
     policyVersion: null,
     branch: null,
+    firstAt: null,
+    lastAt: null,
   };
 }
 
-/** A reader of tokens per reply, because characters may be split between tokens. */
-const readers = new WeakMap<Reply["tokens"], TokenReader>();
-
 /** Adds one event to the exchange. Event "[DONE]" ends it. */
 export function addEvent(exchange: Exchange, data: string, now: number): void {
-  exchange.events.push(data);
   if (data === "[DONE]") {
     exchange.state = "done";
     return;
@@ -128,12 +121,13 @@ export function addEvent(exchange: Exchange, data: string, now: number): void {
     reply.reasoning += delta?.reasoning ?? "";
     for (const call of delta?.tool_calls ?? []) addToolCall(reply, call);
     const entries = choice.logprobs?.content ?? [];
-    addTokens(reply, entries, choice.token_ids ?? []);
+    for (const entry of entries) reply.tokens.add(entry);
+    reply.tokenIds.push(...(choice.token_ids ?? []));
     const isNews = entries.length > 0 || (choice.token_ids ?? []).length > 0 || Boolean(delta?.content);
     if (isNews) {
       exchange.state = "streaming";
-      exchange.firstAt ??= now;
-      exchange.lastAt = now;
+      reply.firstAt ??= now;
+      reply.lastAt = now;
     }
     reply.finish = choice.finish_reason ?? reply.finish;
     reply.policyVersion = choice.policy_version ?? reply.policyVersion;
@@ -148,14 +142,6 @@ function addToolCall(reply: Reply, { index, id, function: part }: ToolCallDelta)
   call.arguments += part?.arguments ?? "";
 }
 
-export function addTokens(reply: Reply, entries: readonly WireEntry[], ids: readonly number[]): void {
-  const reader = readers.get(reply.tokens) ?? new TokenReader();
-  readers.set(reply.tokens, reader);
-  for (const entry of entries) reply.tokens.push(reader.read(entry));
-  reply.entries.push(...entries);
-  reply.tokenIds.push(...ids);
-}
-
 export function fail(exchange: Exchange, message: string, param: string | null): void {
   exchange.state = "failed";
   exchange.error = { message, param };
@@ -167,7 +153,7 @@ export function snapshot(exchange: Exchange): Exchange {
 }
 
 export function isRunning(exchange: Exchange | null): boolean {
-  return exchange?.state === "waiting" || exchange?.state === "streaming";
+  return exchange !== null && ["waiting", "streaming", "lost"].includes(exchange.state);
 }
 
 /** Tokens that came together in less time than this tell nothing about the speed. */
@@ -176,15 +162,14 @@ const SHORTEST_SECONDS = 0.05;
 export interface Speed {
   /** Milliseconds to the first token; null before it. */
   firstTokenMs: number | null;
-  /** Of all replies together, after the first token; null before the second, and while too little time went by. */
+  /** Of this reply, after its first token; null before the second, and while too little time went by. */
   tokensPerSecond: number | null;
 }
 
-export function speedOf(exchange: Exchange): Speed {
-  const { startedAt, firstAt, lastAt } = exchange;
+export function speedOf({ startedAt }: Pick<Exchange, "startedAt">, { firstAt, lastAt, tokenIds }: Reply): Speed {
   if (firstAt === null || lastAt === null) return { firstTokenMs: null, tokensPerSecond: null };
-  const count = exchange.replies.reduce((sum, { tokenIds }) => sum + tokenIds.length, 0) - exchange.replies.length;
   const seconds = (lastAt - firstAt) / 1000;
+  const count = tokenIds.length - 1;
   return {
     firstTokenMs: firstAt - startedAt,
     tokensPerSecond: seconds >= SHORTEST_SECONDS && count > 0 ? count / seconds : null,
@@ -193,11 +178,10 @@ export function speedOf(exchange: Exchange): Speed {
 
 /** The beginning of a reply up to a token that is replaced by another: where a continuation starts. */
 export function branchOff(reply: Reply, of: number, at: number, replacement: WireEntry, id: number): Reply {
-  const kept = [...reply.entries.slice(0, at), replacement];
-  const branch: Reply = { ...emptyReply(), branch: { of, at } };
-  addTokens(branch, kept, [...reply.tokenIds.slice(0, at), id]);
-  branch.content = textOf(branch.tokens);
-  return branch;
+  const tokens = reply.tokens.slice(at);
+  tokens.add(replacement);
+  const content = textOf(tokens.list());
+  return { ...emptyReply(), tokens, tokenIds: [...reply.tokenIds.slice(0, at), id], content, branch: { of, at } };
 }
 
 /** Adds an event of the request that goes on with a branch. Its tokens come later, by scoring. */
@@ -215,20 +199,42 @@ export function addContinuation(reply: Reply, data: string): void {
 
 /** A choice as a chat completion without streaming would have returned it. */
 export function asChoice(exchange: Exchange, index: number): Record<string, unknown> {
-  const { content, reasoning, toolCalls, entries, tokenIds, finish, policyVersion } = exchange.replies[index]!;
-  const calls = toolCalls.map(({ id, ...call }) => ({ id, type: "function", function: call }));
+  const { tokens, tokenIds, finish, policyVersion } = exchange.replies[index]!;
+  const entries = Array.from({ length: tokens.length }, (_, at) => tokens.entry(at));
   return {
     index,
-    message: {
-      role: "assistant",
-      content,
-      ...(reasoning === "" ? {} : { reasoning }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    },
+    message: saidBy(exchange.replies[index]!),
     logprobs: entries.length === 0 ? null : { content: entries },
     finish_reason: finish,
     token_ids: tokenIds,
-    prompt_token_ids: exchange.promptIds,
+    prompt_token_ids: [...exchange.promptIds],
     ...(policyVersion === null ? {} : { policy_version: policyVersion }),
   };
+}
+
+function saidBy({ content, reasoning, toolCalls }: Reply): Message {
+  const calls = toolCalls.map(asCall);
+  return {
+    role: "assistant",
+    content,
+    ...(reasoning === "" ? {} : { reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  };
+}
+
+const messages = new WeakMap<readonly ToolCall[], Message>();
+
+/** The reply as the next request repeats it; null if it says nothing. The same object for the same reply. */
+export function asMessage({ content, toolCalls }: Reply): Message | null {
+  if (content === "" && toolCalls.length === 0) return null;
+  const known = messages.get(toolCalls);
+  if (known !== undefined && known.content === (content === "" ? null : content)) return known;
+  const calls = toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(asCall) };
+  const message: Message = { role: "assistant", content: content === "" ? null : content, ...calls };
+  messages.set(toolCalls, message);
+  return message;
+}
+
+function asCall({ id, name, arguments: text }: ToolCall): Record<string, unknown> {
+  return { id, type: "function", function: { name, arguments: text } };
 }

@@ -1,16 +1,20 @@
 // The body of a chat request from the settings and the conversation.
 import { constraintFields } from "./constraint.ts";
 import { jsonError } from "./json-error.ts";
-import type { Settings } from "./settings.ts";
+import { constraintOf, type Settings } from "./settings.ts";
+import { toolFields } from "./tools.ts";
 
 export interface Message {
-  role: "system" | "user" | "assistant";
-  content: string;
+  role: "system" | "user" | "assistant" | "tool";
+  content: string | null;
+  reasoning?: string;
+  tool_calls?: Record<string, unknown>[];
+  tool_call_id?: string;
 }
 
 export type Body = Record<string, unknown>;
 
-/** `turns` end with what the user says. `seed`: chosen for this request. */
+/** `turns` end with what the user or a tool says. `seed`: chosen for this request. Throws a sentence. */
 export function chatBody(settings: Settings, model: string, turns: readonly Message[], seed: number): Body {
   const system = settings.system.trim() === "" ? [] : [{ role: "system", content: settings.system }];
   return {
@@ -19,7 +23,8 @@ export function chatBody(settings: Settings, model: string, turns: readonly Mess
     ...(settings.n > 1 ? { n: settings.n } : {}),
     seed,
     ...settings.params,
-    ...constraintFields(settings.output, settings.constraint),
+    ...constraintFields(settings.output, constraintOf(settings)),
+    ...toolFields(settings.tools),
     ...logprobFields(settings),
     ...extraFields(settings.extra),
     stream: true,

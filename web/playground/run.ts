@@ -1,32 +1,49 @@
 // Sends requests and feeds what comes back to the reducer, once per frame to the page.
 import { ApiError, isConnectionFault } from "../../src/client/http.ts";
 import { serverSentEvents } from "../../src/client/server-sent-events.ts";
-import { call, watched } from "../server.ts";
+import { sleep } from "../../src/client/sleep.ts";
+import { call, watched, whenBack } from "../server.ts";
 import { messageOf } from "../session.ts";
-import { addContinuation, addEvent, type Exchange, fail, type Reply, startExchange } from "./reply.ts";
+import { addContinuation, addEvent, type Exchange, fail, isRunning, type Reply, startExchange } from "./reply.ts";
 import type { Body } from "./request.ts";
 
-/** Runs a chat request to its end. `show` is called at most once per frame, and at the end. */
+/**
+ * Runs a chat request to its end. `show` is called at most once per frame, and at the end. When the connection breaks, the
+ * request waits for the server and is sent again: the same seed draws the same tokens.
+ */
 export async function runChat(body: Body, show: (exchange: Exchange) => void, stop: AbortSignal): Promise<Exchange> {
   const exchange = startExchange(body, performance.now());
   const frames = new Frames(() => show(exchange));
   show(exchange);
-  try {
-    for await (const data of eventsOf("/chat/completions", body, stop)) {
-      addEvent(exchange, data, performance.now());
-      frames.ask();
+  let wasLost = false;
+  while (isRunning(exchange)) {
+    try {
+      for await (const data of eventsOf("/chat/completions", body, stop)) {
+        addEvent(exchange, data, performance.now());
+        frames.ask();
+      }
+      if (isRunning(exchange)) fail(exchange, "The stream ended before the reply did.", null);
+    } catch (error) {
+      const isStarting = wasLost && error instanceof ApiError && error.status === 503;
+      if (stop.aborted) exchange.state = "stopped";
+      else if (isConnectionFault(error) || isStarting) {
+        wasLost = true;
+        exchange.state = "lost";
+        frames.stop();
+        show(exchange);
+        await (isStarting ? sleep(SOON_MS, stop) : whenBack(stop)).catch(() => {}); // ended by the signal
+        if (stop.aborted) exchange.state = "stopped";
+        else Object.assign(exchange, startExchange(body, performance.now()));
+      } else fail(exchange, messageOf(error), paramOf(error));
     }
-    if (exchange.state === "waiting" || exchange.state === "streaming") {
-      fail(exchange, "The stream ended before the reply did.", null);
-    }
-  } catch (error) {
-    if (stop.aborted) exchange.state = "stopped";
-    else fail(exchange, sentence(error), paramOf(error));
   }
   frames.stop();
   show(exchange);
   return exchange;
 }
+
+/** How soon a server that has just started is asked again. */
+const SOON_MS = 1_000;
 
 /** Goes on with a branch to its end. Throws a sentence. */
 export async function runContinuation(body: Body, reply: Reply, show: () => void, stop: AbortSignal): Promise<void> {
@@ -37,7 +54,8 @@ export async function runContinuation(body: Body, reply: Reply, show: () => void
       frames.ask();
     }
   } catch (error) {
-    if (!stop.aborted) throw new Error(sentence(error));
+    if (!stop.aborted)
+      throw new Error(isConnectionFault(error) ? "The connection to the server broke." : messageOf(error));
   } finally {
     frames.stop();
     show();
@@ -52,10 +70,6 @@ async function* eventsOf(path: string, body: Body, signal: AbortSignal): AsyncGe
     if (done) return;
     yield value.data;
   }
-}
-
-function sentence(error: unknown): string {
-  return isConnectionFault(error) ? "The connection to the server broke." : messageOf(error);
 }
 
 function paramOf(error: unknown): string | null {

@@ -27,9 +27,10 @@ export function tokensFrom(
 ): Token[] {
   return tokenIds.slice(from).map((id, i) => {
     const here = positions[from + i] ?? {};
-    const all = Object.entries(here).map(
-      ([key, { logprob, decoded_token }]): Alternative => ({ id: Number(key), text: decoded_token, logprob }),
-    );
+    const all = Object.entries(here).map(([key, { logprob, decoded_token }]): Alternative => {
+      const bytes = new TextEncoder().encode(decoded_token);
+      return { id: Number(key), text: decoded_token, bytes, logprob };
+    });
     const own = all.find((alternative) => alternative.id === id);
     const text = own?.text ?? "";
     const top = all.sort((a, b) => b.logprob - a.logprob);

@@ -1,13 +1,14 @@
 import { expect, it } from "vitest";
-import { DEFAULTS, fromQuery, type Settings, toQuery } from "./settings.ts";
+import { constraintOf, DEFAULTS, fromQuery, overrides, type Settings, toQuery } from "./settings.ts";
 
-it("keeps the address empty while everything is as it begins", () => {
+it("keeps a link empty while everything is as it begins", () => {
   expect(toQuery(DEFAULTS)).toBe("");
-  expect(fromQuery("")).toEqual(DEFAULTS);
+  expect(fromQuery("")).toEqual({ settings: DEFAULTS, draft: "", chat: "" });
 });
 
-it("brings every setting through the address", () => {
+it("brings every setting through a link", () => {
   const settings: Settings = {
+    ...DEFAULTS,
     models: ["my-agent@14", "wandb-artifact:///e/p/my-agent:step0"],
     n: 8,
     seed: 0,
@@ -16,17 +17,22 @@ it("brings every setting through the address", () => {
     params: { temperature: 0, top_p: 0.95, max_tokens: 64 },
     alternatives: 0,
     output: "regex",
-    constraint: "\\d+ (a|b)%",
+    constraints: { regex: "\\d+ (a|b)%" },
     extra: '{"stop": ["\\n"]}',
     view: "tokens",
     colour: "difference",
     panel: "teach",
-    prompt: "Tell me about the sea. 🌊",
-    chat: "k3v9",
   };
-  expect(fromQuery(toQuery(settings))).toEqual(settings);
+  expect(fromQuery(`${toQuery(settings)}&q=Hi&chat=k3v9`)).toEqual({ settings, draft: "Hi", chat: "k3v9" });
+  expect(constraintOf(settings)).toBe("\\d+ (a|b)%");
+});
+
+it("takes from an address only what it says", () => {
+  expect(overrides("chat=k3v9&temperature=0.5&n=2")).toEqual({ n: 2, params: { temperature: 0.5 } });
+  expect(overrides("chat=k3v9")).toEqual({});
 });
 
 it("gives what is wrong its default", () => {
-  expect(fromQuery("n=-3&seed=x&temperature=&view=nothing&top=1.5&m=&chat=a%20b")).toEqual(DEFAULTS);
+  const wrong = "n=-3&seed=x&temperature=&view=nothing&top=1.5&m=&chat=a%20b";
+  expect(fromQuery(wrong)).toEqual({ settings: DEFAULTS, draft: "", chat: "" });
 });

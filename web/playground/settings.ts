@@ -1,5 +1,6 @@
-// Everything that decides what is asked and how it is shown, and its form in the address: every state of the playground is a
-// link. What equals its default stays out of the address.
+// Everything that decides what is asked and how it is shown. It belongs to a chat and is kept with it. The address may bring
+// settings, and a link may share them; what equals its default stays out of the link.
+import type { Tool } from "./tools.ts";
 
 /** Fields of a request that are numbers. Absent: the server's default. */
 export const PARAMS = [
@@ -38,16 +39,24 @@ export interface Settings {
   /** Alternatives per token; 0: no log-probabilities. */
   alternatives: number;
   output: OutputKind;
-  /** The schema, expression, choices (one per line) or grammar. */
-  constraint: string;
+  /** The schema, expression, choices (one per line) and grammar; each kind keeps its own. */
+  constraints: Readonly<Partial<Record<OutputKind, string>>>;
+  tools: readonly Tool[];
+  /** How often a conversation goes on by itself after tool calls whose results are set. */
+  toolTurns: number;
   /** More fields of the request, as a JSON object; "" is none. */
   extra: string;
   view: View;
   colour: Colour;
   panel: Panel;
-  /** What stands in the box, not sent yet or sent last. */
-  prompt: string;
-  /** The conversation, under the id that this browser keeps it; "" before the first answer. */
+}
+
+/** What an address may say. */
+export interface Address {
+  settings: Settings;
+  /** A text for the box. */
+  draft: string;
+  /** A chat that this browser keeps; "" is none. */
   chat: string;
 }
 
@@ -60,19 +69,23 @@ export const DEFAULTS: Settings = {
   params: {},
   alternatives: 5,
   output: "text",
-  constraint: "",
+  constraints: {},
+  tools: [],
+  toolTurns: 8,
   extra: "",
   view: "text",
   colour: "surprise",
   panel: "none",
-  prompt: "",
-  chat: "",
 };
 
-const TEXTS = { system: "system", constraint: "constraint", extra: "extra", prompt: "q", chat: "chat" } as const;
 const CHOICES = { output: OUTPUT_KINDS, view: VIEWS, colour: COLOURS, panel: PANELS } as const;
 
-/** The query of the address, without the question mark. */
+/** The schema, expression, choices or grammar that applies. */
+export function constraintOf({ output, constraints }: Settings): string {
+  return constraints[output] ?? "";
+}
+
+/** The query of a link that shares settings, without the question mark. Tools stay out of it. */
 export function toQuery(settings: Settings): string {
   const query = new URLSearchParams();
   for (const model of settings.models) query.append("m", model);
@@ -87,14 +100,13 @@ export function toQuery(settings: Settings): string {
   for (const key of Object.keys(CHOICES) as (keyof typeof CHOICES)[]) {
     if (settings[key] !== DEFAULTS[key]) query.set(key, settings[key]);
   }
-  for (const [key, name] of Object.entries(TEXTS) as [keyof typeof TEXTS, string][]) {
-    if (settings[key] !== "") query.set(name, settings[key]);
-  }
+  const texts = { system: settings.system, constraint: constraintOf(settings), extra: settings.extra };
+  for (const [name, text] of Object.entries(texts)) if (text !== "") query.set(name, text);
   return query.toString();
 }
 
 /** What the address does not say, or says wrongly, has its default. */
-export function fromQuery(text: string): Settings {
+export function fromQuery(text: string): Address {
   const query = new URLSearchParams(text);
   const number = (name: string) => {
     const value = query.get(name);
@@ -111,21 +123,32 @@ export function fromQuery(text: string): Settings {
     const value = number(name);
     if (value !== null) params[name] = value;
   }
-  return {
+  const output = oneOf("output", OUTPUT_KINDS, "text");
+  const constraint = query.get("constraint") ?? "";
+  const settings: Settings = {
+    ...DEFAULTS,
     models: query.getAll("m").filter((model) => model !== ""),
     n: integer("n", 1) ?? DEFAULTS.n,
     seed: integer("seed", 0),
     isCoupled: query.get("coupled") !== "no",
     alternatives: integer("top", 0) ?? DEFAULTS.alternatives,
     params,
-    output: oneOf("output", OUTPUT_KINDS, "text"),
+    output,
+    constraints: constraint === "" ? {} : { [output]: constraint },
     view: oneOf("view", VIEWS, "text"),
     colour: oneOf("colour", COLOURS, "surprise"),
     panel: oneOf("panel", PANELS, "none"),
     system: query.get("system") ?? "",
-    constraint: query.get("constraint") ?? "",
     extra: query.get("extra") ?? "",
-    prompt: query.get("q") ?? "",
-    chat: /^\w*$/.exec(query.get("chat") ?? "")?.[0] ?? "",
   };
+  return { settings, draft: query.get("q") ?? "", chat: /^\w*$/.exec(query.get("chat") ?? "")?.[0] ?? "" };
+}
+
+/** Only what the address says itself, for a chat that has settings of its own. */
+export function overrides(text: string): Partial<Settings> {
+  const { settings } = fromQuery(text);
+  const said = (Object.keys(DEFAULTS) as (keyof Settings)[]).filter(
+    (key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key]),
+  );
+  return Object.fromEntries(said.map((key) => [key, settings[key]]));
 }

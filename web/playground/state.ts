@@ -1,177 +1,155 @@
-// The state of the playground: its settings, and one column per model with a conversation of its own. Settings live in the
-// address, which also names the conversation (chat-state.ts).
-import { batch, computed, signal } from "@preact/signals";
+// The state of the playground: the chat that is shown, its settings, and what is being written. Everything that changes the chat
+// goes through `change` or `update`, so that whoever keeps it is told.
+import { computed, signal } from "@preact/signals";
 import { models } from "../models.ts";
-import { messageOf } from "../session.ts";
-import { localProblem } from "./constraint.ts";
-import { branchOff, type Exchange, isRunning, snapshot } from "./reply.ts";
-import { chatBody, continuationBody, type Message } from "./request.ts";
-import { runChat, runContinuation } from "./run.ts";
-import { score } from "./scoring.ts";
+import { type Chat, titleOf } from "./chat-record.ts";
+import { type Exchange, isRunning } from "./reply.ts";
+import type { Message } from "./request.ts";
 import { DEFAULTS, type Settings } from "./settings.ts";
-import type { Alternative, WireEntry } from "./tokens.ts";
-
-export interface Column {
-  model: string;
-  /** What was said before the exchange. */
-  turns: readonly Message[];
-  /** The newest question and its answers; null before the first. */
-  exchange: Exchange | null;
-  /** The answer that the conversation goes on with. */
-  chosen: number;
-  /** The settings of the exchange. */
-  sent: Settings;
-}
+import { type Answers, type Column, newId, type Round, type TurnId, versionsOf, wayOf } from "./tree.ts";
 
 export const settings = signal<Settings>(DEFAULTS);
-export const columns = signal<readonly Column[]>([]);
-/** What stands in the box. The address keeps it, or what was asked last. */
+export const chat = signal<Chat>(emptyChat());
+/** What stands in the box, not sent yet. */
 export const draft = signal("");
+/** The question that is written anew in the box, and the draft that waits for it to be done; null: none. */
+export const editing = signal<{ question: TurnId; draft: string } | null>(null);
 /** Why nothing was sent; null if all is well. */
 export const problem = signal<string | null>(null);
 /** The seed of the newest question. */
 export const lastSeed = signal<number | null>(null);
 
-export const isBusy = computed(() => columns.value.some(({ exchange }) => isRunning(exchange)));
-export const columnModels = computed(() => {
+export function emptyChat(): Chat {
+  return { id: newId(), title: null, at: Date.now(), turns: new Map(), columns: [], startsAt: null };
+}
+
+/** What was changed since the chat was kept last. */
+export interface Changes {
+  /** Sets of answers that are new or have other tokens. */
+  answers: readonly TurnId[];
+  gone: readonly TurnId[];
+}
+
+let tell: (changes: Changes) => void = () => {};
+
+/** `onChange`: called after every change that is worth keeping. */
+export function whenChanged(onChange: (changes: Changes) => void): void {
+  tell = onChange;
+}
+
+export function change(part: Partial<Settings>): void {
+  settings.value = { ...settings.value, ...part };
+  tell({ answers: [], gone: [] });
+}
+
+export function update(part: Partial<Chat>, { answers = [], gone = [] }: Partial<Changes> = {}): void {
+  chat.value = { ...chat.value, ...part };
+  tell({ answers, gone });
+}
+
+export function write(text: string): void {
+  draft.value = text;
+  tell({ answers: [], gone: [] });
+}
+
+export const columnModels = computed((): readonly string[] => {
   const base = models.value[0]?.id;
   if (settings.value.models.length > 0) return settings.value.models;
   return base === undefined ? [] : [base];
 });
 
-let stopper = new AbortController();
-
-export function change(part: Partial<Settings>): void {
-  settings.value = { ...settings.value, ...part };
+/** One model's side of the chat. */
+export interface Side {
+  model: string;
+  column: Column;
+  rounds: readonly Round[];
 }
 
-/** Asks every column the same, with what each of them said before. */
-export function send(prompt: string): Promise<void> {
-  const before = columnModels.value.map((model, i) => {
-    const column = columns.value[i] ?? columns.value[0]; // a new column joins the conversation of the first
-    return {
-      model,
-      turns: column === undefined ? [] : turnsAfter(column),
-      exchange: null,
-      chosen: 0,
-      sent: settings.value,
-    };
+export const versions = computed(() => versionsOf(chat.value.turns));
+
+export const sides = computed((): readonly Side[] => {
+  const { turns, columns } = chat.value;
+  const forks = versions.value;
+  const names = columnModels.value.length > 0 ? columnModels.value : columns.slice(0, 1).map(() => "");
+  return names.map((model, i) => {
+    const column = columns[i] ?? newcomer(columns[0]);
+    return { model, column, rounds: wayOf(turns, forks, column) };
   });
-  change({ prompt });
-  draft.value = "";
-  return ask(before, prompt);
+});
+
+/** A new column joins the conversation of the first before its newest answer. */
+function newcomer(first: Column | undefined): Column {
+  if (first === undefined) return { picks: {} };
+  const last = wayOf(chat.value.turns, versions.value, first).at(-1)?.question.id;
+  return { picks: Object.fromEntries(Object.entries(first.picks).filter(([key]) => key !== last)) };
 }
 
-/** Asks the newest question again. */
-export function regenerate(): Promise<void> {
-  const question = questionOf(columns.value[0]);
-  const again = columnModels.value.map((model, i) => {
-    const turns = (columns.value[i] ?? columns.value[0])?.turns ?? [];
-    return { model, turns, exchange: null, chosen: 0, sent: settings.value };
-  });
-  return ask(again, question ?? settings.value.prompt);
+/** The newest answers of a column. */
+export interface Newest {
+  model: string;
+  turn: Answers;
+  exchange: Exchange;
+  /** Number of the reply that the conversation goes on with. */
+  chosen: number;
 }
 
-export function stop(): void {
-  stopper.abort();
-}
+/** By column; null before its first answer. */
+export const newest = computed((): readonly (Newest | null)[] =>
+  sides.value.map(({ model, rounds }) => {
+    const { answers, reply } = rounds.at(-1) ?? { answers: null, reply: 0 };
+    return answers === null ? null : { model, turn: answers, exchange: answers.exchange, chosen: reply };
+  }),
+);
 
-export function clear(): void {
-  stop();
-  batch(() => {
-    change({ chat: "" });
-    columns.value = [];
-    problem.value = null;
-  });
-}
+export const isBusy = computed(() => {
+  for (const turn of chat.value.turns.values()) if (turn.kind === "answers" && isRunning(turn.exchange)) return true;
+  return false;
+});
 
-async function ask(next: readonly Column[], prompt: string): Promise<void> {
-  const wrong = localProblem(settings.value.output, settings.value.constraint);
-  if (wrong !== null) {
-    problem.value = wrong.message;
-    return;
-  }
-  stop();
-  stopper = new AbortController();
-  const { signal: stopped } = stopper;
-  const seed = settings.value.seed ?? randomSeed();
-  const question: Message = { role: "user", content: prompt };
-  try {
-    const bodies = next.map(({ model, turns }, i) =>
-      chatBody(settings.value, model, [...turns, question], settings.value.isCoupled ? seed : seed + i * 1000),
-    );
-    batch(() => {
-      problem.value = null;
-      lastSeed.value = seed;
-      columns.value = next;
-    });
-    const show = (i: number) => (exchange: Exchange) => {
-      if (!stopped.aborted || exchange.state === "stopped") put(i, { exchange: snapshot(exchange) });
-    };
-    await Promise.all(bodies.map((body, i) => runChat(body, show(i), stopped)));
-  } catch (error) {
-    problem.value = messageOf(error);
-  }
-}
+export const chatId = computed(() => chat.value.id);
+export const title = computed(() => (hasTalked.value ? titleOf(chat.value) : "Playground"));
+export const hasTalked = computed(() => chat.value.turns.size > 0);
 
-/** Goes on from a token's alternative, as a new card of the column. */
-export async function continueFrom(column: number, of: number, at: number, alternative: Alternative): Promise<void> {
-  const { exchange } = columns.value[column]!;
-  if (exchange === null) return;
-  const model = servedName(columns.value[column]!);
-  const entry: WireEntry = {
-    token: `token_id:${alternative.id}`,
-    logprob: alternative.logprob,
-    bytes: [...new TextEncoder().encode(alternative.text)],
-    top_logprobs: exchange.replies[of]!.entries[at]?.top_logprobs ?? [],
+/** True while every column's newest answers are to the same question after the same conversation, with one seed. */
+export const isFairComparison = computed(() => {
+  const [first, ...others] = newest.value;
+  if (first === undefined || first === null || others.length === 0) return false;
+  const same = ({ body }: Exchange) => {
+    const { model: _model, messages: _messages, ...rest } = body;
+    return JSON.stringify(rest);
   };
-  const branch = branchOff(exchange.replies[of]!, of, at, entry, alternative.id);
-  const live = { ...exchange, replies: [...exchange.replies, branch], state: "streaming" as Exchange["state"] };
-  const show = () => put(column, { exchange: snapshot(live) });
-  show();
-  stopper = new AbortController();
-  const ids = [...exchange.promptIds, ...branch.tokenIds];
-  try {
-    await runContinuation(
-      continuationBody({ ...exchange.body, model }, ids, branch.tokenIds.length),
-      branch,
-      show,
-      stopper.signal,
-    );
-    const all = [...exchange.promptIds, ...branch.tokenIds];
-    branch.tokens = await score(model, all, exchange.promptIds.length, settings.value.alternatives);
-    branch.entries = branch.tokens.map(({ id, logprob }) => ({ token: `token_id:${id}`, logprob, bytes: null }));
-  } catch (error) {
-    problem.value = messageOf(error);
-  }
-  live.state = exchange.state;
-  show();
-}
+  const said = ({ body }: Exchange) => (body.messages ?? []) as readonly Message[];
+  return others.every((other) => {
+    if (other === null || same(other.exchange) !== same(first.exchange)) return false;
+    const [a, b] = [said(first.exchange), said(other.exchange)];
+    return a.length === b.length && a.every((message, i) => isSame(message, b[i]!));
+  });
+});
 
-export function put(index: number, part: Partial<Column>): void {
-  columns.value = columns.value.map((column, i) => (i === index ? { ...column, ...part } : column));
+function isSame(a: Message, b: Message): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** The name of what answered, with its step; the column's name before it has. */
-export function servedName({ model, exchange }: Column): string {
-  return exchange?.model ?? model;
+export function servedName({ model, exchange }: Pick<Newest, "model" | "exchange">): string {
+  return exchange.model ?? model;
 }
 
-/** What a column's user said last; null before the first question. */
-export function questionOf(column: Column | undefined): string | null {
-  const messages = (column?.exchange?.body.messages ?? []) as Message[];
-  return messages.at(-1)?.content ?? null;
+/** Puts what a request brought into the chat, unless its turn is gone. `isOver`: it is worth keeping. */
+export function put(id: TurnId, exchange: Exchange, isOver: boolean): void {
+  const turn = chat.value.turns.get(id);
+  if (turn?.kind !== "answers") return;
+  const turns = new Map(chat.value.turns).set(id, { ...turn, exchange });
+  if (isOver) update({ turns }, { answers: [id] });
+  else chat.value = { ...chat.value, turns };
 }
 
-/** The conversation up to now, with the chosen answer. */
-function turnsAfter(column: Column): readonly Message[] {
-  const question = questionOf(column);
-  const answer = column.exchange?.replies[column.chosen]?.content;
-  if (question === null || answer === undefined || answer === "") return column.turns;
-  return [...column.turns, { role: "user", content: question }, { role: "assistant", content: answer }];
+/** Another version at a fork of one column. */
+export function pick(column: number, fork: string, target: string): void {
+  update({ columns: picked(column, { [fork]: target }) });
 }
 
-/** Small enough to read out, and exact in JSON. */
-function randomSeed(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0]! % 1_000_000;
+/** The columns, with more picked in one of them. */
+export function picked(column: number, picks: Record<string, string>): Column[] {
+  return sides.value.map(({ column: one }, i) => (i === column ? { picks: { ...one.picks, ...picks } } : one));
 }

@@ -1,45 +1,87 @@
-// Teach: rate the answers of the first column, look at what would be trained, train, and see both steps answer.
+// Teach: rate the answers of a column, look at what would be trained, train, and see both steps answer.
 import { useSignal } from "@preact/signals";
 import { number, percent } from "../format.ts";
 import { models } from "../models.ts";
 import { Choice } from "../parts/choice.tsx";
+import { NumberField } from "./number-field.tsx";
 import { Panel } from "./panel.tsx";
 import { RatedAnswers } from "./rated-answers.tsx";
 import { asChoice, isRunning } from "./reply.ts";
 import type { Message } from "./request.ts";
-import { change, columns, settings } from "./state.ts";
-import { groupOf, RATINGS, type Rating, rewardsByOrder, rewardsByStars, whyUseless } from "./teach.ts";
+import { change, type Newest, newest, servedName, settings } from "./state.ts";
+import {
+  firstOfSame,
+  groupOf,
+  type Places,
+  RATINGS,
+  type Rating,
+  rewardsByOrder,
+  rewardsByStars,
+  whyUseless,
+} from "./teach.ts";
 import { type Lesson, lesson, look, train } from "./teach-run.ts";
-import { NumberField } from "./toolbar.tsx";
 
 const RATING_NAMES: Record<Rating, string> = { order: "in an order", stars: "with stars" };
 const LEARNING_RATE = 5e-4;
+const ALL_THE_SAME = "All answers are the same: there is nothing to learn.";
+
+interface Ratings {
+  /** The answers that they are about. */
+  turn: string;
+  places: Places;
+  stars: readonly number[];
+}
 
 export function TeachPanel() {
-  const column = columns.value[0];
-  const count = column?.exchange?.replies.length ?? 0;
   const rating = useSignal<Rating>("order");
-  const order = useSignal<number[]>([]);
-  const stars = useSignal<number[]>([]);
+  const given = useSignal<Ratings>({ turn: "", places: [], stars: [] });
   const learningRate = useSignal(LEARNING_RATE);
   const typedName = useSignal<string | null>(null);
-  if (order.value.length !== count) {
-    order.value = Array.from({ length: count }, (_, i) => i);
-    stars.value = Array.from({ length: count }, () => 0);
-  }
-  if (column === undefined || column.exchange === null || count < 2) return <FirstAsk />;
-  const { exchange } = column;
-  const rewards = rating.value === "order" ? rewardsByOrder(order.value) : rewardsByStars(stars.value);
+  const chosenColumn = useSignal<number | null>(null);
+  const columns = newest.value;
+  const index = chosenColumn.value !== null && columns[chosenColumn.value] ? chosenColumn.value : newestStep(columns);
+  const column = columns[index] ?? null;
+  if (column === null || column.exchange.replies.length < 2) return <FirstAsk />;
+  const { exchange, turn } = column;
+  const { replies } = exchange;
+  const isSame = given.value.turn === turn.id;
+  const places = isSame ? given.value.places : [];
+  const stars = replies.map((_reply, i) => (isSame ? (given.value.stars[i] ?? 0) : 0));
+  const firsts = firstOfSame(replies.map(({ content }) => content));
+  const own = rating.value === "order" ? rewardsByOrder(places, replies.length) : rewardsByStars(stars);
+  const rewards = firsts.map((first) => own[first] ?? null);
   const name = typedName.value ?? proposedName(column.model);
-  const useless = whyUseless(rewards);
+  const useless = new Set(firsts).size === 1 ? ALL_THE_SAME : whyUseless(rewards);
+  const unrated = rewards.filter((reward) => reward === null).length;
   const isReady = useless === null && !isRunning(exchange) && name !== "" && lesson.value.state !== "training";
-  const group = () => {
-    const choices = exchange.replies.map((_reply, i) => asChoice(exchange, i));
-    return groupOf(exchange.body.messages as Message[], choices, rewards);
+  const teach = (how: typeof look) => {
+    const { messages, tools } = exchange.body;
+    const rated = replies.map(({ policyVersion }, i) => ({
+      ...{ choice: asChoice(exchange, i), reward: rewards[i]!, version: versionFor(name, column, policyVersion) },
+    }));
+    const group = groupOf(messages as Message[], (tools as unknown[] | undefined) ?? null, rated);
+    void how({ name, group, learningRate: learningRate.value, turn: turn.id, column: index });
   };
   return (
     <Panel title="Teach" name="teach">
       <div class="row">
+        {columns.length > 1 && (
+          <label class="number-field">
+            <span>answers of</span>
+            <select
+              value={index}
+              onChange={(event) => {
+                chosenColumn.value = Number(event.currentTarget.value);
+              }}
+            >
+              {columns.map((one, i) => (
+                <option key={i} value={i} disabled={one === null} selected={i === index}>
+                  {one === null ? "–" : one.model}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         <label class="number-field">
           <span>policy</span>
           <input
@@ -73,46 +115,59 @@ export function TeachPanel() {
         />
       </div>
       <RatedAnswers
-        replies={exchange.replies}
+        {...{ replies, firsts, places, stars, rewards }}
         rating={rating.value}
-        order={order.value}
-        stars={stars.value}
-        rewards={rewards}
-        onOrder={(next) => {
-          order.value = next;
+        onPlaces={(next) => {
+          given.value = { turn: turn.id, places: next, stars };
         }}
         onStars={(next) => {
-          stars.value = next;
+          given.value = { turn: turn.id, places, stars: next };
         }}
       />
       <div class="row">
-        <button type="button" disabled={!isReady} onClick={() => void look(name, group(), learningRate.value)}>
+        <button type="button" disabled={!isReady} onClick={() => teach(look)}>
           Dry run
         </button>
-        <button
-          type="button"
-          class="primary"
-          disabled={!isReady}
-          onClick={() => void train(name, group(), learningRate.value)}
-        >
+        <button type="button" class="primary" disabled={!isReady} onClick={() => teach(train)}>
           Train
         </button>
-        <span class="muted">{useless}</span>
+        <span class="muted">
+          {useless ??
+            (unrated > 0 ? `${number(unrated)} of ${number(replies.length)} are not rated and left out.` : null)}
+        </span>
       </div>
       <div role="status">
-        <Progress lesson={lesson.value} />
+        <Progress lesson={lesson.value} turn={turn.id} />
       </div>
     </Panel>
   );
 }
 
+/** The column of the newest step, if columns are steps of one policy; else the first. */
+function newestStep(columns: readonly (Newest | null)[]): number {
+  const steps = columns.map((column) => (column === null ? -1 : stepIn(servedName(column)).step));
+  return Math.max(0, steps.indexOf(Math.max(...steps)));
+}
+
+function stepIn(model: string): { policy: string; step: number } {
+  const [, policy, step] = /^(.*?)(?:(?:@|:step)(\d+))?$/s.exec(model)!;
+  return { policy: policy!, step: step === undefined ? -1 : Number(step) };
+}
+
+/** The step of the policy that answered. A policy begins as the base model: what the base says, its step 0 says. */
+function versionFor(name: string, column: Newest, policyVersion: number | null): number | null {
+  if (isBase(column.model)) return 0;
+  return stepIn(column.model).policy === name ? policyVersion : null;
+}
+
+function isBase(model: string): boolean {
+  return models.value.some(({ id, parent }) => id === model && parent === null);
+}
+
 function FirstAsk() {
   return (
     <Panel title="Teach" name="teach">
-      <p>
-        Ask something with eight answers, put the answers in an order, and train. The new step then answers beside the
-        old one.
-      </p>
+      <p>Ask something with eight answers, rate them, and train. The new step then answers beside the old one.</p>
       {settings.value.n < 2 && (
         <button
           type="button"
@@ -127,11 +182,12 @@ function FirstAsk() {
 
 /** A policy teaches itself; the base model cannot, so a new policy begins as its copy. */
 function proposedName(model: string): string {
-  const base = models.value.filter(({ parent }) => parent === null);
-  return base.some(({ id }) => id === model) ? "my-agent" : model.replace(/(@|:step)\d+$/, "");
+  return isBase(model) ? "my-agent" : stepIn(model).policy;
 }
 
-function Progress({ lesson: now }: { lesson: Lesson }) {
+/** A look at other answers is over. */
+function Progress({ lesson: now, turn }: { lesson: Lesson; turn: string }) {
+  if ("turn" in now && now.turn !== turn) return null;
   switch (now.state) {
     case "idle":
       return null;

@@ -1,6 +1,6 @@
 // Trains on rated answers: finds or registers the policy, shows what would be trained, trains, and puts the new step beside
 // the old one, asked the same question with the same seed.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { TrainableModel, TrainingEvent, TrainingJob, TrajectoryGroup } from "../../src/client/types.ts";
 import { followJob } from "../jobs/job-events.ts";
 import { jobPath } from "../jobs/records.ts";
@@ -8,8 +8,9 @@ import { loadModels, models } from "../models.ts";
 import { listPolicies } from "../policies.ts";
 import { policyNamed } from "../policy-name.ts";
 import { getJson, postJson } from "../server.ts";
-import { messageOf } from "../session.ts";
-import { change, lastSeed, regenerate } from "./state.ts";
+import { apiKey, messageOf } from "../session.ts";
+import { regenerate } from "./asking.ts";
+import { change, lastSeed, sides, update } from "./state.ts";
 
 export interface Verdict {
   trajectory: number;
@@ -21,13 +22,27 @@ export interface Verdict {
 
 export type Lesson =
   | { state: "idle" }
-  | { state: "looking" }
-  | { state: "looked"; verdicts: Verdict[] }
+  | { state: "looking"; turn: string }
+  | { state: "looked"; turn: string; verdicts: Verdict[] }
   | { state: "training"; done: number; total: number | null; loss: number | null }
   | { state: "trained"; name: string; from: number; step: number; job: string }
-  | { state: "failed"; message: string };
+  | { state: "failed"; turn: string; message: string };
 
 export const lesson = signal<Lesson>({ state: "idle" });
+
+effect(() => {
+  if (apiKey.value === null) lesson.value = { state: "idle" };
+});
+
+/** What is taught to which policy. */
+export interface Teaching {
+  name: string;
+  group: TrajectoryGroup;
+  learningRate: number;
+  /** The answers that were rated, and their column. */
+  turn: string;
+  column: number;
+}
 
 const PROJECT = "playground";
 
@@ -40,9 +55,9 @@ async function policyFor(name: string): Promise<{ id: string; name: string }> {
   return postJson<TrainableModel>("/preview/models", body);
 }
 
-export async function look(name: string, group: TrajectoryGroup, learningRate: number): Promise<void> {
-  lesson.value = { state: "looking" };
-  await attempt(async () => {
+export async function look({ name, group, learningRate, turn }: Teaching): Promise<void> {
+  lesson.value = { state: "looking", turn };
+  await attempt(turn, async () => {
     const { id } = await policyFor(name);
     const { trajectories } = await postJson<{ trajectories: Verdict[] }>("/preview/training-jobs", {
       model_id: id,
@@ -50,13 +65,13 @@ export async function look(name: string, group: TrajectoryGroup, learningRate: n
       experimental_config: { learning_rate: learningRate },
       dry_run: true,
     });
-    lesson.value = { state: "looked", verdicts: trajectories };
+    lesson.value = { state: "looked", turn, verdicts: trajectories };
   });
 }
 
-export async function train(name: string, group: TrajectoryGroup, learningRate: number): Promise<void> {
+export async function train({ name, group, learningRate, turn, column }: Teaching): Promise<void> {
   lesson.value = { state: "training", done: 0, total: null, loss: null };
-  await attempt(async () => {
+  await attempt(turn, async () => {
     const policy = await policyFor(name);
     const { id } = await postJson<TrainingJob>("/preview/training-jobs", {
       model_id: policy.id,
@@ -69,6 +84,8 @@ export async function train(name: string, group: TrajectoryGroup, learningRate: 
     const [from, step] = [job.from_step!, job.step!];
     lesson.value = { state: "trained", name: policy.name, from, step, job: job.id };
     await loadModels();
+    // both go on with the conversation that was taught
+    update({ columns: sides.value.slice(column, column + 1).map((side) => side.column) });
     change({ models: [`${policy.name}@${from}`, `${policy.name}@${step}`], isCoupled: true, seed: lastSeed.value });
     await regenerate();
   });
@@ -83,10 +100,10 @@ function note({ type, data }: TrainingEvent): void {
   }
 }
 
-async function attempt(work: () => Promise<void>): Promise<void> {
+async function attempt(turn: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    lesson.value = { state: "failed", message: messageOf(error) };
+    lesson.value = { state: "failed", turn, message: messageOf(error) };
   }
 }

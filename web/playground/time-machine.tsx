@@ -10,7 +10,7 @@ import { Panel } from "./panel.tsx";
 import { isRunning } from "./reply.ts";
 import { score } from "./scoring.ts";
 import { spread } from "./spread.ts";
-import { columns } from "./state.ts";
+import { newest } from "./state.ts";
 import { label, surprise, type Token } from "./tokens.ts";
 
 const MOST_STEPS = 24;
@@ -22,12 +22,13 @@ interface Row {
 }
 
 export function TimeMachine() {
-  const column = columns.value[0];
+  const column = newest.value[0] ?? null;
   const rows = useSignal<readonly Row[]>([]);
   const problem = useSignal<string | null>(null);
   const cell = useSignal<{ step: number; at: number } | null>(null);
   const exchange = column?.exchange ?? null;
-  const reply = exchange?.replies[column!.chosen];
+  const reply = exchange?.replies[column?.chosen ?? 0];
+  const tokens = reply?.tokens.list() ?? [];
   const isOver = exchange !== null && !isRunning(exchange);
   const ids = reply?.tokenIds.join(" ");
   useEffect(() => {
@@ -35,11 +36,11 @@ export function TimeMachine() {
     const gone = new AbortController();
     problem.value = null;
     rows.value = [];
-    const all = [...exchange!.promptIds, ...reply.tokenIds];
+    const all = [...exchange.promptIds, ...reply.tokenIds];
     const show = (next: readonly Row[]) => {
       if (!gone.signal.aborted) rows.value = next;
     };
-    scoreSteps(column!.model, all, exchange!.promptIds.length, show, gone.signal).catch((error: unknown) => {
+    scoreSteps(column!.model, all, exchange.promptIds.length, show, gone.signal).catch((error: unknown) => {
       if (!gone.signal.aborted) problem.value = messageOf(error);
     });
     return () => gone.abort();
@@ -61,7 +62,7 @@ export function TimeMachine() {
             <thead>
               <tr>
                 <th>step</th>
-                {reply?.tokens.map((one, i) => (
+                {tokens.map((one, i) => (
                   <th key={i} class="mono" scope="col">
                     <span>{label(one)}</span>
                   </th>

@@ -12,11 +12,11 @@ export interface WireEntry {
 export interface Alternative {
   id: number;
   text: string;
+  bytes: Iterable<number>;
   logprob: number;
 }
 
 export interface Token extends Alternative {
-  bytes: readonly number[];
   /** The most likely tokens of this place, the likeliest first. */
   top: readonly Alternative[];
 }
@@ -35,24 +35,29 @@ export class TokenReader {
   }
 }
 
-function alternative(entry: WireEntry): Alternative {
-  const text = new TextDecoder().decode(Uint8Array.from(entry.bytes ?? []));
-  return { id: idOf(entry.token), text, logprob: entry.logprob };
+function alternative(entry: Omit<WireEntry, "top_logprobs">): Alternative {
+  const bytes = entry.bytes ?? [];
+  return {
+    id: idOf(entry.token),
+    text: new TextDecoder().decode(Uint8Array.from(bytes)),
+    bytes,
+    logprob: entry.logprob,
+  };
 }
 
-function idOf(token: string): number {
+export function idOf(token: string): number {
   return Number(/^token_id:(\d+)$/.exec(token)?.[1] ?? Number.NaN);
 }
 
 /** The text of tokens, with half characters as the replacement character. */
 export function textOf(tokens: readonly Pick<Token, "bytes">[]): string {
-  return new TextDecoder().decode(Uint8Array.from(tokens.flatMap(({ bytes }) => bytes)));
+  return new TextDecoder().decode(Uint8Array.from(tokens.flatMap(({ bytes }) => [...bytes])));
 }
 
 /** A token's text as a label: spaces and line ends are visible, half a character is a number. */
-export function label({ text, bytes }: { text: string; bytes?: readonly number[] }): string {
+export function label({ text, bytes }: { text: string; bytes?: Iterable<number> }): string {
   if (text === "" || text.includes(REPLACEMENT)) {
-    const hex = (bytes ?? []).map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    const hex = [...(bytes ?? [])].map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
     return hex === "" ? text || "∅" : `⟨${hex}⟩`;
   }
   return text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll("\r", "␍").replaceAll(/^ | $/g, "␣");

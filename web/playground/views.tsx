@@ -1,42 +1,57 @@
 // What is behind an answer: the request and the reply as JSON, the same as programs, and the prompt as the model saw it.
 import { useSignal } from "@preact/signals";
-import { count } from "../format.ts";
+import { useMemo } from "preact/hooks";
+import { count, number } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { beside, postJson } from "../server.ts";
-import { asChoice } from "./reply.ts";
+import { asChoice, isRunning } from "./reply.ts";
+import type { Body } from "./request.ts";
 import { LANGUAGES, type Language, snippet } from "./snippets.ts";
-import type { Column } from "./state.ts";
 import { isSpecial } from "./tokens.ts";
+import type { Answers } from "./tree.ts";
 
-export function RawView({ column }: { column: Column }) {
-  const exchange = column.exchange!;
-  const request = JSON.stringify(exchange.body, null, 2);
-  const reply = JSON.stringify(
-    {
-      model: exchange.model,
-      choices: exchange.replies.map((_reply, i) => asChoice(exchange, i)),
-      error: exchange.error,
-    },
-    null,
-    2,
-  );
+export function RawView({ turn: { exchange } }: { turn: Answers }) {
+  if (isRunning(exchange)) return <p class="muted">…</p>;
+  const reply = {
+    model: exchange.model,
+    choices: exchange.replies.map((_reply, i) => asChoice(exchange, i)),
+    error: exchange.error,
+  };
   return (
     <div class="raw-view">
-      <h3>
-        Request <CopyButton text={request} what="the request" />
-      </h3>
-      <Scrolled text={request} />
-      <CopyAs column={column} />
-      <h3>
-        Reply, put together <CopyButton text={reply} what="the reply" />
-      </h3>
-      <Scrolled text={reply} />
-      <details>
-        <summary>{count(exchange.events.length, "event")} as they came</summary>
-        <Scrolled text={exchange.events.join("\n\n")} />
-      </details>
+      <Json title="Request" what="the request" value={exchange.body} />
+      <CopyAs body={exchange.body} />
+      <Json title="Reply, put together" what="the reply" value={reply} />
     </div>
+  );
+}
+
+/** As much as is shown at once. */
+const MOST_SHOWN = 20_000;
+
+function Json({ title, what, value }: { title: string; what: string; value: unknown }) {
+  const isAll = useSignal(false);
+  const text = useMemo(() => JSON.stringify(value, null, 1), [value]);
+  const isCut = text.length > MOST_SHOWN && !isAll.value;
+  return (
+    <>
+      <h3>
+        {title} <CopyButton text={text} what={what} />
+      </h3>
+      <Scrolled text={isCut ? `${text.slice(0, MOST_SHOWN)}…` : text} />
+      {isCut && (
+        <button
+          type="button"
+          class="small"
+          onClick={() => {
+            isAll.value = true;
+          }}
+        >
+          Show all {number(text.length)} characters
+        </button>
+      )}
+    </>
   );
 }
 
@@ -46,9 +61,8 @@ function Scrolled({ text }: { text: string }) {
   return <pre tabIndex={0}>{text}</pre>;
 }
 
-function CopyAs({ column }: { column: Column }) {
+function CopyAs({ body }: { body: Body }) {
   const language = useSignal<Language | null>(null);
-  const body = column.exchange!.body;
   const text = language.value === null ? "" : snippet(language.value, body, location.origin);
   return (
     <div>
@@ -81,15 +95,15 @@ interface Tokenized {
 }
 
 /** The prompt as text, ids and special tokens, with the part that was in the prefix cache marked. */
-export function PromptView({ column }: { column: Column }) {
-  const { model, messages, chat_template_kwargs, tools } = column.exchange!.body;
+export function PromptView({ turn: { exchange } }: { turn: Answers }) {
+  const { model, messages, chat_template_kwargs, tools } = exchange.body;
   const body = { model, messages, chat_template_kwargs, tools, return_token_strs: true };
   const { data, error } = useQuery(JSON.stringify(body), (signal) =>
     postJson<Tokenized>(beside("/tokenize"), body, { signal }),
   );
   if (error !== null) return <p class="problem">{error}</p>;
   if (data === null) return <p class="muted">…</p>;
-  const cached = column.exchange!.cachedTokens ?? 0;
+  const cached = exchange.cachedTokens ?? 0;
   return (
     <div class="prompt-view">
       <p class="muted">

@@ -1,0 +1,19 @@
+// What runs at the moment: requests, tool loops, branches. Stop ends all of it.
+const running = new Set<{ stopper: AbortController; end: Promise<unknown> }>();
+
+/** Stops whatever runs. Resolves when all of it has ended. */
+export async function stop(): Promise<void> {
+  const ends = [...running].map(({ stopper, end }) => {
+    stopper.abort();
+    return end;
+  });
+  await Promise.allSettled(ends);
+}
+
+export async function work<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const stopper = new AbortController();
+  const end = run(stopper.signal);
+  const one = { stopper, end };
+  running.add(one);
+  return end.finally(() => running.delete(one));
+}
