@@ -22,7 +22,7 @@ export interface Flags {
 }
 
 export const USAGE = `npm run bench:grammar -- --suites DIR [options]
-  --suites DIR          a folder with checkouts of JSON-Schema-Test-Suite, jsonschemabench and schemastore
+  --suites DIR          a folder with checkouts of JSON-Schema-Test-Suite, jsonschemabench and schemastore (large needs none)
   --only LIST           some of ${SUITES.join(",")} (default: all)
   --sample N            N files of each suite, at even distances (default: all)
   --engines LIST        some of ${ENGINES.join(",")} (default: all)
@@ -50,10 +50,11 @@ export function readFlags(args: readonly string[]): Flags {
       out: { type: "string" },
     },
   });
-  if (values.suites === undefined) throw new Error("--suites is required");
+  const only = some("--only", values.only, SUITES);
+  if (values.suites === undefined && only.join() !== "large") throw new Error("--suites is required");
   return {
-    suites: values.suites,
-    only: some("--only", values.only, SUITES),
+    suites: values.suites ?? "",
+    only,
     sample: values.sample === undefined ? null : count("--sample", values.sample),
     engines: some("--engines", values.engines, ENGINES),
     vocabularies: some("--vocabulary", values.vocabulary, VOCABULARIES),

@@ -60,7 +60,11 @@ async function measure(
       ? { ...verdict, accepted: undefined, wrong: wrongOnes(given, verdict.accepted), microseconds: undefined }
       : verdict;
     const tokens = verdict.compiled
-      ? { tokens: verdict.microseconds.length, slowestUs: Math.round(verdict.microseconds.reduce(larger, 0)) }
+      ? {
+          tokens: verdict.microseconds.length,
+          meanUs: Math.round(verdict.microseconds.reduce((sum, each) => sum + each, 0) / verdict.microseconds.length),
+          slowestUs: Math.round(verdict.microseconds.reduce(larger, 0)),
+        }
       : {};
     appendFileSync(
       list,

@@ -17,6 +17,7 @@ const TITLES: Readonly<Record<SuiteName, string>> = {
   "test-suite": "JSON-Schema-Test-Suite, core of drafts 7, 2019-09 and 2020-12",
   maskbench: "JSONSchemaBench, the MaskBench set",
   schemastore: "SchemaStore",
+  large: "Large schemas",
 };
 const MOST_REASONS = 20;
 

@@ -1,10 +1,15 @@
-// The public suites, read from a folder that holds checkouts of them. Nothing of them is part of this repository.
+// The suites: public ones, read from a folder that holds checkouts of them (nothing of them is part of this repository), and
+// the large schemas.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { LARGE_NAMES, largeCase } from "./large-schemas.ts";
 import { type JsonNode, readPythonJson } from "./python-json.ts";
 
-export const SUITES = ["test-suite", "maskbench", "schemastore"] as const;
+const PUBLIC = ["test-suite", "maskbench", "schemastore"] as const;
+type PublicName = (typeof PUBLIC)[number];
+/** "large" is made by large-schemas.ts. */
+export const SUITES = [...PUBLIC, "large"] as const;
 export type SuiteName = (typeof SUITES)[number];
 
 export interface SchemaCase {
@@ -17,7 +22,7 @@ export interface SchemaCase {
 }
 
 /** Under the folder the user names. */
-const FOLDERS: Readonly<Record<SuiteName, string>> = {
+const FOLDERS: Readonly<Record<PublicName, string>> = {
   "test-suite": "JSON-Schema-Test-Suite/tests",
   maskbench: "jsonschemabench/maskbench/data",
   schemastore: "schemastore/src/schemas/json",
@@ -27,6 +32,7 @@ const DRAFTS = ["draft7", "draft2019-09", "draft2020-12"];
 
 /** Files of a suite, or `sample` of them at even distances; throws when the folder does not hold the suite. */
 export function suiteFiles(root: string, suite: SuiteName, sample: number | null): string[] {
+  if (suite === "large") return LARGE_NAMES.slice(0, sample ?? LARGE_NAMES.length);
   const folder = join(root, FOLDERS[suite]);
   if (!existsSync(folder)) throw new Error(`${root} does not hold ${FOLDERS[suite]}`);
   const folders = suite === "test-suite" ? DRAFTS.map((draft) => join(folder, draft)) : [folder];
@@ -41,6 +47,7 @@ export function suiteFiles(root: string, suite: SuiteName, sample: number | null
 }
 
 export function readCases(root: string, suite: SuiteName, file: string): SchemaCase[] {
+  if (suite === "large") return [largeCase(file)];
   const id = file.slice(join(root, FOLDERS[suite]).length + 1);
   const content = readPythonJson(readFileSync(file, "utf8").replace(/^\ufeff/, ""));
   if (suite === "schemastore") return [{ suite, id, schema: content.text, instances: [] }];

@@ -1,5 +1,5 @@
-// The two vocabularies of the benchmark, the same on every machine. "8k" holds the tokens of the bundled model. "128k"
-// imitates the vocabulary of a large multilingual model: the bundled pieces, numbers up to three digits, runs of
+// The vocabularies of the benchmark, the same on every machine. "8k" holds the tokens of the bundled model. "128k" and "150k"
+// imitate the vocabulary of a large multilingual model: the bundled pieces, numbers up to three digits, runs of
 // whitespace, clumps of punctuation, words with and without a leading space or punctuation mark, and short pieces of
 // other scripts, in about the shares that published 128 k vocabularies have. The last id is the stop token.
 
@@ -8,10 +8,10 @@ import type { TokenVocabulary } from "../../src/grammar/match/token-vocabulary.t
 import { loadTextModel } from "../../src/text/text-model.ts";
 import { Random } from "../models/random.ts";
 
-export const VOCABULARIES = ["8k", "128k"] as const;
+export const VOCABULARIES = ["8k", "128k", "150k"] as const;
 export type VocabularyName = (typeof VOCABULARIES)[number];
 
-const LARGE = 128_000;
+const SIZES: Readonly<Record<Exclude<VocabularyName, "8k">, number>> = { "128k": 128_000, "150k": 150_000 };
 /** Pieces of scripts other than Latin. */
 const FOREIGN = 34_000;
 /** First letter, letters, and the most letters of a piece: Greek, Cyrillic, Hebrew, Arabic, Devanagari, Thai, kana, CJK, Hangul. */
@@ -41,11 +41,11 @@ export async function loadVocabulary(name: VocabularyName): Promise<TokenVocabul
     if (tokenizer.piece(id) !== null && !tokenizer.isSpecial(id))
       bundled.push(Buffer.from(tokenizer.bytes(id)).toString("latin1"));
   }
-  return vocabularyOf(name === "8k" ? new Set(bundled) : largeVocabulary(bundled));
+  return vocabularyOf(name === "8k" ? new Set(bundled) : largeVocabulary(bundled, SIZES[name]));
 }
 
 /** Byte strings, one byte per character. */
-function largeVocabulary(bundled: readonly string[]): Set<string> {
+function largeVocabulary(bundled: readonly string[], size: number): Set<string> {
   const random = new Random(1);
   const pieces = new Set(bundled);
   for (let byte = 0; byte < 256; byte++) pieces.add(String.fromCharCode(byte));
@@ -76,7 +76,7 @@ function largeVocabulary(bundled: readonly string[]): Set<string> {
   }
   const stems = bundled.map((piece) => piece.trim()).filter((piece) => /^[A-Za-z]{2,}$/.test(piece));
   const endings = stems.filter((stem) => /^[a-z]{2,4}$/.test(stem));
-  while (pieces.size < LARGE) {
+  while (pieces.size < size) {
     const stem = stems[random.below(stems.length)]!;
     const word = random.below(5) === 0 ? stem : stem + endings[random.below(endings.length)]!;
     pieces.add(random.below(3) === 0 ? word : ` ${word}`);

@@ -6,6 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import type { JsonOptions } from "../../src/grammar/constraint.ts";
 import { acceptsText } from "./accepts.ts";
+import { repeatedNames } from "./repeated-names.ts";
 import { byteVocabulary, clumpedVocabulary, keyOf, plainJson, refusal, Walker } from "./walk.ts";
 
 const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
@@ -14,22 +15,6 @@ const draft7 = new Ajv({ strict: false, validateFormats: false });
 
 function compiled(schema: object, json: Partial<JsonOptions> = {}): string {
   return keyOf({ kind: "json_schema", schema: schema as never, json: { ...plainJson, ...json } });
-}
-
-/** Names that an object of the text has twice. */
-function repeatedNames(text: string): string[] {
-  const repeated: string[] = [];
-  const open: Set<string>[] = [];
-  for (const [token, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}]/g)) {
-    if (token === "{") open.push(new Set());
-    else if (token === "}") open.pop();
-    else if (name !== undefined) {
-      const decoded = JSON.parse(name) as string;
-      if (open.at(-1)!.has(decoded)) repeated.push(decoded);
-      open.at(-1)!.add(decoded);
-    }
-  }
-  return repeated;
 }
 
 function generates(schema: object, json: Partial<JsonOptions> = {}): void {
@@ -178,5 +163,64 @@ describe("other keywords", () => {
     const key = compiled({ oneOf: Array.from({ length: 2000 }, (_, i) => ({ const: i % 2 ? `c${i}` : i })) });
     expect(acceptsText(key, '"c1999"')).toBe(true);
     expect(acceptsText(key, "1999")).toBe(false);
+  });
+});
+
+describe("what random schemas found", () => {
+  test.each([
+    { pattern: "c", maxLength: 2 },
+    { pattern: "[0-9]", minLength: 3, maxLength: 5 },
+    { minProperties: 1, maxProperties: 0 },
+    { minItems: 1, maxItems: 0 },
+    { type: "number", not: { type: "integer" } },
+    { type: "array", not: { contains: false, maxContains: 0 } },
+    { type: "array", not: { contains: { type: "null" }, minContains: 2, maxContains: 3 }, maxItems: 6 },
+    { type: "number", not: { multipleOf: 900 } },
+  ])("%j", (schema) => generates(schema));
+
+  test("drafts 4 to 7: what is beside a negated reference does not count", () => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const definitions = { any: true };
+    const schema = { $schema, definitions, not: { type: "object", $ref: "#/definitions/any" } };
+    expect(refusal({ kind: "json_schema", schema: schema as never, json: plainJson })).toMatch(/never be satisfied/);
+  });
+
+  test("a part that is enforced only in part does not make a schema impossible", () => {
+    const schema = {
+      allOf: [
+        { type: "boolean" },
+        { oneOf: [{ required: ["a"], type: "object" }, { dependentRequired: { a: ["a"] } }, { type: "integer" }] },
+      ],
+    };
+    expect(refusal({ kind: "json_schema", schema: schema as never, json: plainJson })).toMatch(
+      /^only a part of "oneOf", at .* is supported/,
+    );
+  });
+});
+
+describe("two thousand properties", () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `field_${i}`);
+  const properties = Object.fromEntries(names.map((name) => [name, { type: "integer" }]));
+
+  test("of which at most ten may be there", () => {
+    const key = compiled({ type: "object", properties, maxProperties: 10 });
+    const members = (count: number): string =>
+      names
+        .slice(0, count)
+        .map((name) => `"${name}":1`)
+        .join();
+    expect(acceptsText(key, `{${members(10)}}`)).toBe(true);
+    expect(acceptsText(key, `{${members(11)}}`)).toBe(false);
+    expect(acceptsText(key, '{"field_7":1,"field_7":1}')).toBe(false);
+    expect(acceptsText(key, "{}")).toBe(true);
+  });
+
+  test("of which every other one is required", () => {
+    const required = names.filter((_, i) => i % 2 === 0);
+    const key = compiled({ type: "object", properties, required, additionalProperties: false });
+    const text = (list: readonly string[]): string => `{${list.map((name) => `"${name}":1`).join()}}`;
+    expect(acceptsText(key, text(required))).toBe(true);
+    expect(acceptsText(key, text(names))).toBe(true);
+    expect(acceptsText(key, text(required.slice(1)))).toBe(false);
   });
 });

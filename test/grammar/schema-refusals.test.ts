@@ -69,7 +69,7 @@ test.each([
   [{ allOf: [{ enum: [1, 3] }, { enum: [2] }] }, /list no value in common, at #/],
   [{ allOf: [{ const: 1 }, { const: 2 }] }, /demand two different constants, at #/],
   [{ type: "string", pattern: ["a", "b"] }, /"pattern" must be a string, at #/],
-  [{ allOf: [{ format: "date" }, { format: "time" }] }, /no string fits the schema, at #/],
+  [{ type: "string", allOf: [{ format: "date" }, { format: "time" }] }, /no string fits the schema, at #/],
   [{ type: "integer", minimum: 5, maximum: 4 }, /no number lies between/],
   [{ type: "string", minLength: 5, maxLength: 4 }, /"maxLength" is less than "minLength"/],
   [{ type: "string", minLength: 100_000 }, /"minLength" is supported up to/],
@@ -88,7 +88,7 @@ test.each([
   [{ not: {} }, /can never be satisfied/],
   [{ not: { format: "regex" } }, /"not" is not supported around "format", at #\/not/],
   [{ $dynamicRef: "https://example.com/other" }, /"\$dynamicRef" may only point into the same schema/],
-  [{ required: ["a"], propertyNames: { enum: ["b"] } }, /can never be satisfied/],
+  [{ type: "object", required: ["a"], propertyNames: { enum: ["b"] } }, /can never be satisfied/],
   ["text", /a JSON schema must be an object/],
   [[1], /a JSON schema must be an object/],
 ])("%j", (schema, expected) => {

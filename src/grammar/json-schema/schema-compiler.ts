@@ -20,7 +20,7 @@ import { JsonText } from "./json-text.ts";
 import type { JsonValue, Schema, SchemaObject } from "./keywords.ts";
 import { schemaError } from "./keywords.ts";
 import { SchemaCases } from "./logic/cases.ts";
-import { type Conjunction, generatedTypes, type TypeName } from "./logic/conjunction.ts";
+import { ALL_TYPES, type Conjunction, generatedTypes, type TypeName } from "./logic/conjunction.ts";
 import { compileNumber } from "./numbers/numbers.ts";
 import { compileObject } from "./objects/objects.ts";
 import { compileString } from "./strings/strings.ts";
@@ -56,8 +56,10 @@ export class SchemaCompiler implements SchemaContext {
   compileRoot(schema: Schema): Expression {
     const expression = this.compile(schema, "#");
     if (!isNever(expression)) return expression;
-    const reason = this.cases.reasons[0];
-    throw new GrammarError(`the constraint can never be satisfied${reason === undefined ? "" : `: ${reason}`}`);
+    const { reasons, narrowed } = this.cases;
+    const reason = reasons[0] === undefined ? "" : `: ${reasons[0]}`;
+    if (narrowed === null) throw new GrammarError(`the constraint can never be satisfied${reason}`);
+    throw new GrammarError(`only a part of ${narrowed} is supported, and no value fits that part${reason}`);
   }
 
   compile(schema: Schema, path: string): Expression {
@@ -106,7 +108,7 @@ export class SchemaCompiler implements SchemaContext {
     const listed: JsonValue[] = [];
     for (const each of this.cases.of(schema, path)) {
       if (each.listed !== null) listed.push(...each.listed);
-      else for (const type of generatedTypes(each)) options.push(this.#typed(type, each, path));
+      else options.push(...this.#alternative(each, path));
     }
     if (listed.length > 0) options.push(this.#listed(listed, schema, path));
     const some = options.filter((option) => !isNever(option));
@@ -114,6 +116,14 @@ export class SchemaCompiler implements SchemaContext {
       return this.compile(this.#document.resolve(schema, "$ref", path), keywords.$ref as string);
     }
     return choice(...some);
+  }
+
+  /** If no value of the types to generate is valid, one of another type may be. */
+  #alternative(each: Conjunction, path: string): Expression[] {
+    const usual = generatedTypes(each);
+    const options = usual.map((type) => this.#typed(type, each, path));
+    if (each.types !== null || !options.every(isNever)) return options;
+    return ALL_TYPES.filter((type) => !usual.includes(type)).map((type) => this.#typed(type, each, path));
   }
 
   /** Keeps the values that are valid. */

@@ -25,6 +25,8 @@ export class SchemaCases {
   readonly document: SchemaDocument;
   /** Why parts of the schema allow nothing. The first reason is the best one to report. */
   readonly reasons: string[] = [];
+  /** Part of the schema that allows fewer values than it should; null = there is none. */
+  narrowed: string | null = null;
   readonly #known = new WeakMap<SchemaObject, readonly Conjunction[] | null>();
   readonly #negations = new WeakMap<SchemaObject, SchemaObject>();
   readonly #conjunctions = new Map<string, SchemaObject>();
@@ -84,7 +86,9 @@ export class SchemaCases {
     const cases: Conjunction[] = [];
     let dropped: string | null = null;
     const keywords = this.document.keywords(schema, path);
-    for (const keyword of Object.keys(keywords)) {
+    // A value that only what stands beside the reference rejects may be valid.
+    const violable = this.document.maySkipSiblings(keywords) ? ["$ref"] : Object.keys(keywords);
+    for (const keyword of violable) {
       const found = negatedKeyword(this, schema, keywords, keyword, path);
       if (found === null) dropped ??= keyword;
       else cases.push(...found);
@@ -92,7 +96,13 @@ export class SchemaCases {
     if (cases.length === 0 && dropped !== null) {
       throw schemaError(`the schema keyword "not" is not supported around "${dropped}"`, path);
     }
+    if (dropped !== null) this.narrow(`not" around "${dropped}`, path);
     return this.#bounded(cases, path).map(silenced);
+  }
+
+  /** From here on, nothing found does not mean that there is nothing. */
+  narrow(keywords: string, path: string): void {
+    this.narrowed ??= `"${keywords}", at ${path},`;
   }
 
   /** Every way to satisfy one of `a` and one of `b`. */
@@ -127,6 +137,7 @@ export class SchemaCases {
 
   #expand(schema: SchemaObject, path: string): readonly Conjunction[] {
     const keywords = this.document.keywords(schema, path);
+    if (this.document.maySkipSiblings(keywords)) this.narrow("$ref", path);
     const own = ownDemands(keywords);
     let cases: readonly Conjunction[] = [own];
     for (const [index, part] of ((keywords.allOf ?? []) as Schema[]).entries()) {
@@ -264,6 +275,7 @@ export class SchemaCases {
       else if (apart.every((formula) => formula !== null)) {
         out.push({ ...each, types: ["object"], conditions: [...each.conditions, ...apart] });
       } else out.push(...this.product([each], this.rejected(branch, path), path));
+      if (meeting.length > 0) this.narrow("oneOf", path);
     }
     return out;
   }

@@ -14,6 +14,7 @@ interface Alternatives {
   of(schema: Schema, path: string): readonly Conjunction[];
   rejected(schema: Schema, path: string): readonly Conjunction[];
   opposite(schema: Schema): Schema;
+  narrow(keywords: string, path: string): void;
   product(a: readonly Conjunction[], b: readonly Conjunction[], path: string): readonly Conjunction[];
 }
 
@@ -34,6 +35,7 @@ export function negatedKeyword(
     case "const":
       return except([value]);
     case "enum":
+      if ((value as JsonValue[]).some(isNested)) cases.narrow('not" around "enum', path);
       return except(value as JsonValue[]);
     case "$ref":
       return cases.rejected(cases.document.resolve(schema, keyword, path), where);
@@ -80,8 +82,7 @@ export function negatedKeyword(
     case "maxProperties":
       return [of("object", { minProperties: count + 1 })];
     case "contains":
-      if (keywords.minContains !== undefined || keywords.maxContains !== undefined) return null;
-      return [of("array", { tuples: [{ prefix: [], rest: cases.opposite(value as Schema) }] })];
+      return otherCounts(cases, value as Schema, keywords);
     case "items":
       if (!Array.isArray(value) && keywords.prefixItems === undefined) {
         return [of("array", { contains: [{ schema: cases.opposite(value as Schema), min: 1, max: null }] })];
@@ -106,6 +107,7 @@ export function negatedKeyword(
     case "multipleOf":
       return [of("number", { notDivisors: [count] })];
     case "format":
+      cases.narrow('not" around "format', path);
       return wrongFormat(value as string);
     case "dependentRequired":
     case "dependentSchemas":
@@ -151,12 +153,16 @@ function wrongFormat(format: string): readonly Conjunction[] | null {
   return isKnownFormat(format) || formatBounds(format).some(Number.isFinite) ? null : [];
 }
 
-/** Negating the type integer would also allow fractions. They are not generated. */
+function isNested(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null;
+}
+
 function otherTypes(keywords: SchemaObject): readonly Conjunction[] {
   const names = [keywords.type!].flat() as string[];
   if (keywords.nullable === true) names.push("null");
   const types = ALL_TYPES.filter((type) => !names.includes(type) && !(type === "number" && names.includes("integer")));
-  return types.length === 0 ? [] : [{ ...anything, types }];
+  const fractions = names.includes("integer") && !names.includes("number") ? [of("number", { notDivisors: [1] })] : [];
+  return types.length === 0 ? fractions : [{ ...anything, types }, ...fractions];
 }
 
 /** Values unlike all of these. Objects and arrays differ from all of them in the same way: in size, or in one place. */
@@ -169,7 +175,7 @@ function except(values: readonly JsonValue[]): Conjunction[] {
   const others: Conjunction = {
     ...anything,
     types: types.length === ALL_TYPES.length ? null : types,
-    excluded: values.filter((value) => typeof value !== "object" || value === null),
+    excluded: values.filter((value) => !isNested(value)),
   };
   return [
     others,
@@ -222,6 +228,15 @@ function outside(keywords: SchemaObject, keyword: string): readonly Conjunction[
 
 function sharp(bound: { value: number; exclusive: boolean } | null, value: number): boolean {
   return bound !== null && bound.value === value && bound.exclusive;
+}
+
+/** Arrays with too few or too many items that satisfy the schema. */
+function otherCounts(cases: Alternatives, schema: Schema, keywords: SchemaObject): readonly Conjunction[] {
+  const { minContains = 1, maxContains = null } = keywords as { minContains?: number; maxContains?: number };
+  const counted = (min: number, max: number | null): Conjunction => of("array", { contains: [{ schema, min, max }] });
+  const none = of("array", { tuples: [{ prefix: [], rest: cases.opposite(schema) }] });
+  const fewer = minContains === 0 ? [] : [minContains === 1 ? none : counted(0, minContains - 1)];
+  return [...fewer, ...(maxContains === null ? [] : [counted(maxContains + 1, null)])];
 }
 
 function noneOf(cases: Alternatives, branches: readonly Schema[], path: string): readonly Conjunction[] {

@@ -39,6 +39,7 @@ function translate(
   };
   const parts: (Presence | null)[] = [];
   const checked = document.keywords(schema, path);
+  if (document.maySkipSiblings(checked)) return null;
   for (const [keyword, value] of Object.entries(checked)) {
     switch (keyword) {
       case "type":

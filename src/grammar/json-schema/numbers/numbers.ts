@@ -13,7 +13,7 @@ import { formatBounds } from "./number-formats.ts";
 
 /** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
 const EXACT_LIMIT = 1e15;
-/** Limits for numbers with several divisors. */
+/** With more remainders than these, only integers up to the limit are generated. */
 const MANY_REMAINDERS = 100;
 const SHORT_LIMIT = 1e5;
 /** The generated digits never reach a bound this far away. */
@@ -158,7 +158,7 @@ function multiples(
   if (notDivisors.some((one) => divisors.some((divisor) => isMultiple(divisor, one)))) return choice();
   // The automaton counts remainders of all of them. Where they are many, only short integers are generated.
   const all = [...divisors, ...notDivisors];
-  const many = all.length > 1 && all.reduce((a, b) => a * b) > MANY_REMAINDERS;
+  const many = all.reduce((a, b) => a * b) > MANY_REMAINDERS;
   const reach = many ? SHORT_LIMIT : EXACT_LIMIT;
   const from = low ?? { value: Math.min(-reach, (high?.value ?? 0) - reach), exclusive: false };
   const to = high ?? { value: Math.max(reach, (low?.value ?? 0) + reach), exclusive: false };

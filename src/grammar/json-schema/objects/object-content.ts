@@ -2,9 +2,9 @@
 // the condition on them, and whether a member comes next or has just been written.
 
 import { spendEffort } from "../../compile-effort.ts";
-import { type Expression, empty, type GraphEdge, never } from "../../expression.ts";
+import { choice, type Expression, empty, type GraphEdge, never } from "../../expression.ts";
 import { GrammarError } from "../../grammar-error.ts";
-import { and, atoms, type Formula, formulaKey, has, settled } from "../logic/formula.ts";
+import { atoms, type Formula, formulaKey, settled } from "../logic/formula.ts";
 
 export interface Member {
   readonly name: string;
@@ -18,6 +18,8 @@ export interface ContentDemands {
   readonly max: number | null;
   readonly condition: Formula;
   readonly anyOrder: boolean;
+  /** Whether names that the graph could repeat are kept apart while they are generated (see match/distinct). */
+  readonly keptApart: boolean;
   /** Whether further members may come between the declared ones, not only after them. */
   readonly extrasAnywhere: boolean;
 }
@@ -45,6 +47,8 @@ interface Place {
   readonly at: number;
   /** Members written, counted as far as a minimum or maximum requires. */
   readonly count: number;
+  /** Tracked members left out, counted while so many could be left out that the minimum is not reached. */
+  readonly skipped: number;
   readonly condition: Formula;
 }
 
@@ -52,12 +56,18 @@ export class ObjectContent {
   readonly #comma: Expression;
   /** Members that the graph itself writes at most once, because other members or the order depend on them. */
   readonly #tracked: readonly Member[];
-  /** Optional members in free order. They are kept apart while they are generated (see match/distinct), as extras are. */
+  /** By index: how many of the tracked members up to this one are required. */
+  readonly #requiredBefore: Int32Array;
+  /** Optional members in free order, or too many of them to count in order. Like extras, they must be kept apart. */
   readonly #loose: readonly Member[];
+  /** Each of the loose members. */
+  readonly #anyLoose: Expression;
   readonly #extras: Extras | null;
   readonly #condition: Formula;
   readonly #min: number;
   readonly #max: number | null;
+  /** So many names may be left out. */
+  readonly #slack: number;
   readonly #anyOrder: boolean;
   readonly #extrasAnywhere: boolean;
   readonly #shared: (part: Expression) => Expression;
@@ -78,20 +88,30 @@ export class ObjectContent {
     const remembered = new Set(atoms(condition).map(({ name }) => name));
     const optional = members.filter((member) => !member.required && !remembered.has(member.name));
     this.#comma = comma;
-    this.#loose = anyOrder ? optional : [];
-    this.#tracked = members.filter((member) => !this.#loose.includes(member));
     this.#extras = extras;
-    this.#condition = and(condition, ...required.map(({ name }) => has(name)));
+    this.#condition = condition;
     // No counting is needed if the required members reach the minimum anyway.
     this.#min = min > required.length ? min : 0;
-    this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
+    this.#max = max !== null && (extras !== null || max < members.length) ? max : null;
+    const tooMany = demands.keptApart && members.length * (this.#max ?? this.#min) > MAX_NODES / 2;
+    const loose = new Set(anyOrder || tooMany ? optional : []);
+    this.#loose = [...loose];
+    this.#tracked = members.filter((member) => !loose.has(member));
+    this.#requiredBefore = new Int32Array(this.#tracked.length + 1);
+    for (const [index, member] of this.#tracked.entries()) {
+      this.#requiredBefore[index + 1] = this.#requiredBefore[index]! + (member.required ? 1 : 0);
+    }
+    this.#slack = members.length + (extras?.names ?? 0) - this.#min;
+    const ways = this.#loose.flatMap(({ variants }) => variants.map(({ expression }) => expression));
+    this.#anyLoose = ways.length === 0 ? never : shared(choice(...ways));
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
     this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
     this.#shared = shared;
   }
 
   get mayBeEmpty(): boolean {
-    return this.#min === 0 && this.#without(this.#tracked, this.#condition) === true;
+    const left = { at: 0, condition: this.#condition };
+    return this.#min === 0 && this.#mayEnd(left);
   }
 
   /** Whether the graph alone could write a name twice. */
@@ -101,9 +121,8 @@ export class ObjectContent {
 
   /** Content with at least one member. */
   expression(): Expression {
-    const names = this.#tracked.length + this.#loose.length + (this.#extras?.names ?? 0);
-    if (names < this.#min) return never;
-    this.#node({ due: true, at: 0, count: 0, condition: this.#condition });
+    if (this.#slack < 0) return never;
+    this.#node({ due: true, at: 0, count: 0, skipped: 0, condition: this.#condition });
     for (const [place, from] of this.#queue) {
       if (place.due) this.#leave(place, from);
       else this.#end(place, from);
@@ -113,11 +132,8 @@ export class ObjectContent {
   }
 
   #sharedEdges(): readonly GraphEdge[] {
-    const members = new Map(
-      [...this.#tracked, ...this.#loose].flatMap(({ variants }) =>
-        variants.map(({ expression }) => [expression, expression] as const),
-      ),
-    );
+    const ways = this.#tracked.flatMap(({ variants }) => variants.map(({ expression }) => expression));
+    const members = new Map(ways.map((expression) => [expression, expression] as const));
     const copies = this.#edges.filter(({ expression }) => members.has(expression)).length;
     if (copies <= MAX_COPIES * members.size) return this.#edges;
     for (const expression of members.keys()) members.set(expression, this.#shared(expression));
@@ -125,13 +141,17 @@ export class ObjectContent {
   }
 
   /** Node 0 is the start of the graph, node 1 the end. */
-  #node({ due, at, count, condition }: Place): number {
-    const place = { due, at, count: Math.min(count, this.#max ?? this.#min), condition };
-    const key = `${due}.${at}.${place.count}.${formulaKey(condition)}`;
+  #node({ due, at, count, skipped, condition }: Place): number {
+    const counted = Math.min(count, this.#max ?? this.#min);
+    const counts = counted < this.#min && this.#slack < this.#tracked.length;
+    const place = { due, at, count: counted, skipped: counts ? skipped : 0, condition };
+    const key = `${due}.${at}.${place.count}.${place.skipped}.${formulaKey(condition)}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
       if (this.#nodes.size > MAX_NODES) {
-        throw new GrammarError("the conditions on the properties of this object need too many states");
+        throw new GrammarError(
+          "the conditions on the properties of this object need too many states; use fewer of them, fewer properties or lower counts",
+        );
       }
       node = this.#nodes.size === 0 ? 0 : this.#nodes.size + 1;
       spendEffort(20);
@@ -141,34 +161,50 @@ export class ObjectContent {
     return node;
   }
 
-  #left({ at }: Place): Member[] {
-    return this.#tracked.filter((_, index) => (this.#anyOrder ? !(at & (1 << index)) : index >= at));
+  #isLeft(index: number, at: number): boolean {
+    return this.#anyOrder ? (at & (1 << index)) === 0 : index >= at;
+  }
+
+  #left(at: number): Member[] {
+    return this.#anyOrder ? this.#tracked.filter((_, index) => this.#isLeft(index, at)) : this.#tracked.slice(at);
+  }
+
+  /** Without further members, nothing is missing. */
+  #mayEnd({ at, condition }: Pick<Place, "at" | "condition">): boolean {
+    const missing = this.#anyOrder
+      ? this.#left(at).some(({ required }) => required)
+      : this.#requiredBefore[at]! < this.#requiredBefore.at(-1)!;
+    return !missing && (condition === true || this.#without(this.#left(at), condition) === true);
   }
 
   /** Ends the object, or goes on to another member. */
   #end(place: Place, from: number): void {
-    const rest = this.#without(this.#left(place), place.condition);
-    if (place.count >= this.#min && rest === true) this.#edges.push({ from, to: 1, expression: empty });
+    if (place.count >= this.#min && this.#mayEnd(place)) this.#edges.push({ from, to: 1, expression: empty });
     this.#edges.push({ from, to: this.#node({ ...place, due: true }), expression: this.#comma });
   }
 
   #leave(place: Place, from: number): void {
-    const left = this.#left(place);
-    const next = this.#anyOrder ? left : left.slice(0, 1);
-    for (const member of next) {
-      const at = this.#anyOrder ? place.at | (1 << this.#tracked.indexOf(member)) : place.at + 1;
-      this.#write(member, { ...place, at }, from);
-    }
-    if (!this.#anyOrder && next.length > 0) {
-      const condition = this.#without(next, place.condition);
-      const further = left.length - 1 + this.#loose.length + (this.#extras?.names ?? 0);
-      if (condition !== false && place.count + further >= this.#min) {
-        const to = this.#node({ ...place, at: place.at + 1, condition });
-        this.#edges.push({ from, to, expression: empty });
+    if (this.#anyOrder) {
+      for (const [index, member] of this.#tracked.entries()) {
+        if (this.#isLeft(index, place.at)) this.#write(member, { ...place, at: place.at | (1 << index) }, from);
       }
+    } else if (place.at < this.#tracked.length) {
+      const member = this.#tracked[place.at]!;
+      const at = place.at + 1;
+      this.#write(member, { ...place, at }, from);
+      if (!member.required) this.#skip(member, { ...place, at }, from);
     }
-    for (const member of this.#loose) this.#write(member, place, from);
-    if (this.#extras !== null && (left.length === 0 || this.#extrasAnywhere)) this.#edge(this.#extras.any, place, from);
+    if (this.#loose.length > 0) this.#edge(this.#anyLoose, place, from);
+    const over = this.#anyOrder ? this.#left(place.at).length === 0 : place.at === this.#tracked.length;
+    if (this.#extras !== null && (over || this.#extrasAnywhere)) this.#edge(this.#extras.any, place, from);
+  }
+
+  /** `place`: behind the member that is left out. */
+  #skip(member: Member, place: Place, from: number): void {
+    const skipped = place.skipped + 1;
+    const condition = this.#without([member], place.condition);
+    if (condition === false || (place.count < this.#min && skipped > this.#slack)) return;
+    this.#edges.push({ from, to: this.#node({ ...place, skipped, condition }), expression: empty });
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {

@@ -78,7 +78,8 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const left = settled(condition, absent, () => false);
   const extras = listed === null ? furtherMembers(context, all, written, demanded.apart, open, style, path) : null;
   const { freeOrder, openObjects } = context.options;
-  const demands = { min, max, condition: left, anyOrder: freeOrder && !given, extrasAnywhere: openObjects };
+  const anyOrder = freeOrder && !given;
+  const demands = { min, max, condition: left, anyOrder, keptApart: !given, extrasAnywhere: openObjects };
   const content = new ObjectContent(style.comma, members, extras, demands, shared);
   const options: Expression[] = [];
   if (content.mayBeEmpty) options.push(text(style.none));

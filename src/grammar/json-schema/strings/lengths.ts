@@ -12,9 +12,11 @@ export function withBounds(expression: Expression, min: number, max: number | nu
   const [shortest, longest] = lengthRange(expression);
   if (shortest >= min && (max === null || longest <= max)) return expression;
   const parts = expression.kind === "sequence" ? expression.parts : [expression];
-  const part = parts.find((each) => each.kind === "repeat" && each.body.kind === "set" && !hasFixedLength(each));
+  const at = parts.findIndex((each) => each.kind === "repeat" && each.body.kind === "set" && !hasFixedLength(each));
+  const part = parts[at];
   if (part?.kind !== "repeat") return null;
-  const others = parts.filter((each) => each !== part).map(lengthRange);
+  // By index: the same expression may occur twice.
+  const others = parts.filter((_, index) => index !== at).map(lengthRange);
   const least = others.reduce((sum, [low]) => sum + low, 0);
   const most = others.reduce((sum, [, high]) => sum + high, 0);
   // Texts near a large maximum are left out if the other parts vary a little in length.
@@ -22,7 +24,7 @@ export function withBounds(expression: Expression, min: number, max: number | nu
   const from = Math.max(part.min, min - least);
   const to = max === null ? part.max : Math.min(part.max ?? max, max - most);
   if (to !== null && to < from) return null;
-  return sequence(...parts.map((each) => (each === part ? repeat(part.body, from, to) : each)));
+  return sequence(...parts.map((each, index) => (index === at ? repeat(part.body, from, to) : each)));
 }
 
 function hasFixedLength(expression: Expression): boolean {
