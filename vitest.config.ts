@@ -42,7 +42,7 @@ const STORE_TESTS = [
   "src/training/steps/*.test.ts",
   "src/training/files/{curves,claim-storage,visible-files}.test.ts",
   "test/cluster/two-servers.test.ts",
-  "test/wire/{training*,art-client,cli-training,responses-stored}.test.ts",
+  "test/wire/{training*,art-client,cli-training,responses-stored,nul-ids}.test.ts",
   "test/e2e/{training*,remote-training}.test.ts",
   "test/s3/training.test.ts",
 ];

@@ -28,6 +28,8 @@ import { registerTokenize } from "./models/tokenize.route.ts";
 import { registerTokenizerInfo } from "./models/tokenizer-info.route.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
+import { refuseNulInIds, refuseNulInPaths } from "./request/identifiers.ts";
+import type { Loc } from "./request/violations.ts";
 import { registerResponses } from "./responses/responses.route.ts";
 import { shuttingDown } from "./run/admission.ts";
 import { registerServerInfo } from "./server-info.route.ts";
@@ -93,7 +95,9 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     if (encoding.trim().toLowerCase() !== "identity") {
       throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known here; send none.`);
     }
-    return parseJsonObject(body);
+    const value = parseJsonObject(body);
+    refuseNulInIds(value, body, nulInId);
+    return value;
   });
   app.decorateRequest("principal", null);
 
@@ -116,13 +120,23 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
 
   registerOpenApi(app);
   const page = service.config.ui ? [registerWeb] : [];
-  const groups =
-    service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, registerLogs, ...more, ...page];
-  // Inside a plugin, so that the documentation collects them.
+  const isWorker = service.config.role === "worker";
+  const groups = isWorker ? [registerOps] : [...INFERENCE, registerOps, registerLogs, ...page];
+  // Inside plugins, so that the documentation collects them.
   app.register(async (scope) => {
+    refuseNulInPaths(scope, nulInId);
     for (const group of groups) group(scope, service);
   });
+  app.register(async (scope) => {
+    for (const group of isWorker ? [] : more) group(scope, service);
+  });
   return app;
+}
+
+function nulInId(place: Loc): ServiceError {
+  return new ServiceError("invalid_value", `${place.slice(1).join(".")} must not contain U+0000.`, {
+    param: place.slice(1).join("."),
+  });
 }
 
 function mostConnections({ config, log }: Service): number {

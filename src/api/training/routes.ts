@@ -7,6 +7,7 @@ import type { TrainingService } from "../../training/service.ts";
 import { leftWhileSending } from "../http/client-gone.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";
 import { parseJsonObject } from "../http/json-body.ts";
+import { refuseNulInIds, refuseNulInPaths } from "../request/identifiers.ts";
 import type { Violation } from "../request/violations.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
@@ -20,7 +21,7 @@ import { registerTrainingPasses, registerTrainingRuns } from "./runs/runs.route.
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
 import { fromTraining } from "./training-errors.ts";
-import { invalid, ValidationError } from "./validation.ts";
+import { invalid, nulInId, ValidationError } from "./validation.ts";
 
 /** Passed to `createServer` along with the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
@@ -51,15 +52,10 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   };
 }
 
-/** Ids in paths are UUIDs; some clients write them in upper case. Nothing has U+0000, and PostgreSQL cannot look for it. */
+/** Ids in paths are UUIDs; some clients write them in upper case. */
 function checkNames(scope: FastifyInstance): void {
+  refuseNulInPaths(scope, nulInId);
   scope.addHook("preHandler", async (request) => {
-    for (const place of ["path", "query"] as const) {
-      for (const [name, value] of Object.entries((place === "path" ? request.params : request.query) as object)) {
-        if (typeof value !== "string" || !value.includes("\0")) continue;
-        throw invalid([place, name], "value_error", "Value error, use text without U+0000");
-      }
-    }
     const params = request.params as { id?: string };
     if (params.id !== undefined) params.id = params.id.toLowerCase();
   });
@@ -71,10 +67,12 @@ function readSmallBodies(scope: FastifyInstance): void {
   scope.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) => {
     if (body.length === 0) return undefined;
     try {
-      return parseJsonObject(body);
+      const value = parseJsonObject(body);
+      refuseNulInIds(value, body, nulInId);
+      return value;
     } catch (error) {
-      if (error instanceof ServiceError) throw invalid(["body"], "json_invalid", error.message);
-      throw error;
+      if (error instanceof ValidationError || !(error instanceof ServiceError)) throw error;
+      throw invalid(["body"], "json_invalid", error.message);
     }
   });
 }

@@ -7,9 +7,10 @@ import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import { ServiceError } from "../../errors/service-error.ts";
+import { refuseNulInIds } from "../request/identifiers.ts";
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { type JsonItem, JsonItems, type Streamed } from "./json-items.ts";
-import { invalid } from "./validation.ts";
+import { invalid, nulInId } from "./validation.ts";
 
 export interface SubmissionOptions {
   /** Arrays whose elements are passed on one by one. */
@@ -47,6 +48,7 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
       await nextTurn(); // a fast sender's chunks arrive many at once; output streams must not wait for all of them
     }
     items.finish();
+    refuseNulInIds(fields, null, nulInId);
   } catch (error) {
     request.unpipe();
     if (source !== request) source.destroy(); // its errors have no listener any more

@@ -32,6 +32,10 @@ export function invalid(loc: Loc, type: string, msg: string, input?: unknown): V
   return new ValidationError([violation(loc, type, msg, input)]);
 }
 
+export function nulInId(place: Loc): ValidationError {
+  return invalid(place, "value_error", "Value error, use text without U+0000");
+}
+
 export function noIssues(): Violations {
   return new Violations(BODY.maxViolations);
 }
