@@ -394,6 +394,13 @@ const accounts: Migration = {
   `,
 };
 
+const modelNames: Migration = {
+  name: "models by name",
+  // PostgreSQL has had it from the beginning.
+  sqlite: "CREATE INDEX models_by_name ON models (name);",
+  postgres: "",
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -410,6 +417,7 @@ export const MIGRATIONS: readonly Migration[] = [
   responses,
   storedItems,
   accounts,
+  modelNames,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

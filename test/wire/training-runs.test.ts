@@ -4,7 +4,8 @@
 import { existsSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { LeaseTable } from "../../src/store/lease-table.ts";
 import { compiledEntry } from "../../src/system/compiled-entry.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
@@ -126,6 +127,19 @@ describe("the loop of ART's native client", () => {
     const { generation_id } = await run.perform("save_weights_for_sampler", publication("fresh"));
     expect(generation_id).toBe("ann/training-runs/fresh:step1");
     expect(await find("fresh")).toMatchObject({ step: 1 });
+  });
+
+  it("publishes a new name and ends the operation together, or neither", async () => {
+    const run = await NativeRunClient.resolve(server);
+    await run.perform("forward_backward", pass(good));
+    await run.perform("optim_step", { optimizer: ADAM });
+    const finish = vi.spyOn(LeaseTable.prototype, "finish").mockRejectedValueOnce(new Error("the server died"));
+    await expect(run.perform("save_weights_for_sampler", publication("torn"))).rejects.toThrow();
+    expect(finish).toHaveBeenCalled();
+    finish.mockRestore();
+    expect(await find("torn")).toBeNull();
+    const { generation_id } = await run.perform("save_weights_for_sampler", publication("torn"));
+    expect(generation_id).toMatch(/\/torn:step1$/);
   });
 
   it("publishes under the next free number when another run used the version's", async () => {

@@ -9,6 +9,7 @@ import { compiledEntry } from "../../system/compiled-entry.ts";
 import type { TrainerTask } from "../contract.ts";
 import { ForkedProcess } from "./forked-process.ts";
 import { ProcessTrainer } from "./process-trainer.ts";
+import type { TrainerProcess } from "./trainer-process.ts";
 
 const task = { weights: "float32", baseModel: "m" } as TrainerTask;
 const never = new AbortController().signal;
@@ -37,6 +38,38 @@ it("keeps a process for the next task, and gives no task to one that was ended f
   // The idle timer is due before this one: its process has got the signal, and has not ended yet.
   const second = await new Promise<number>((resolve, reject) => setTimeout(() => run().then(resolve, reject), 0));
   expect(second).not.toBe(first);
+});
+
+it.each(["cancelled", "closed"])("does not try a task again that is %s while its lost process ends", async (how) => {
+  const cancel = new AbortController();
+  const started: TrainerProcess[] = [];
+  let [end, ending] = [(): void => {}, (): void => {}];
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const isEnding = new Promise<void>((resolve) => {
+    ending = resolve;
+  });
+  const startLost = (): TrainerProcess => {
+    const process: TrainerProcess = {
+      ...{ onMessage: null, onEnd: null, ended: null },
+      kill: () => {
+        ending();
+        return ended;
+      },
+      send: () => process.onEnd!(new Error("it was lost")),
+    };
+    started.push(process);
+    return process;
+  };
+  trainer = new ProcessTrainer({ start: startLost, idleMs: 60_000, cancelGraceMs: 1000, tries: 3 });
+  const training = trainer.train(task, () => {}, cancel.signal);
+  await isEnding;
+  const closing = how === "closed" ? trainer.close() : cancel.abort(new Error("the job was cancelled"));
+  end();
+  await expect(training).rejects.toThrow(how);
+  await closing;
+  expect(started).toHaveLength(1);
 });
 
 it("ignores SIGINT and SIGTERM, which reach every process, because the server stops jobs", async () => {

@@ -71,11 +71,12 @@ export class ProcessTrainer implements Trainer {
     onStep: (metrics: StepMetrics) => void,
     signal: AbortSignal,
   ): Promise<TrainerWork[Work["type"]]["result"]> {
-    signal.throwIfAborted();
-    if (this.#closed) throw new Error("the trainer is closed");
     const key = `${work.task.weights} ${work.task.baseModel}`;
     let told = 0;
     for (let tried = 1; ; tried++) {
+      // before every try: much may have happened while a lost process ended
+      signal.throwIfAborted();
+      if (this.#closed) throw new Error("the trainer is closed");
       const process = this.#take(key);
       let steps = 0;
       const onNewStep = (metrics: StepMetrics) => {

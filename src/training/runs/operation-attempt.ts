@@ -202,11 +202,13 @@ export class OperationAttempts {
     const target = await modelTable.newestNamed(model.owner, alias);
     if (!target) {
       const { createdAt: _, ...same } = model;
-      const names = { id: randomUUID(), project: RUNS_PROJECT, name: alias };
+      const first = { ...same, id: randomUUID(), project: RUNS_PROJECT, name: alias, nextStep: from };
       try {
-        const first = { ...same, ...names, nextStep: from };
-        const made = await this.#publisher.publishFirst(first, base, source, { isReserved: true });
-        return await this.#finish(attempt, generation(made, from), null);
+        await this.#publisher.publishFirst(first, base, source, {
+          isReserved: true,
+          commit: (insert) => this.#finish(attempt, generation(first, from), null, 0, insert),
+        });
+        return;
       } catch (error) {
         if (!isModelExists(error)) throw error;
         return this.#publish(attempt, alias); // another run made it meanwhile
@@ -263,7 +265,10 @@ export class OperationAttempts {
   }
 }
 
-function generation({ entity, project, name }: ModelRecord, step: number): PublicationOutcome {
+function generation(
+  { entity, project, name }: Pick<ModelRecord, "entity" | "project" | "name">,
+  step: number,
+): PublicationOutcome {
   return { generation: `${entity}/${project}/${name}:step${step}` };
 }
 

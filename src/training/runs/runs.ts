@@ -272,7 +272,11 @@ export class Runs {
     const run = { modelId: id, owner, requestId, name, spec };
     await this.#publisher.publishFirst({ ...names, ...lora, nextStep: step }, base, source, {
       ...(seed === null ? {} : { seed }),
-      alongside: ({ runTable }) => runTable.insert(run),
+      commit: (insert) =>
+        this.#context.transaction(async (tx) => {
+          await insert(tx);
+          await tx.runTable.insert(run);
+        }),
     });
     const versions = { committedVersion: step, projectedVersion: step };
     return { run: { ...run, closed: false }, status: "open", nextSequenceId: 0, ...versions };

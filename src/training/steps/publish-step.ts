@@ -55,14 +55,16 @@ export interface TrainedStep {
 
 export interface FirstStepOptions {
   seed?: number;
-  /** Is committed with the model. */
-  alongside?: Alongside;
+  commit?: CommitFirst;
   /** What its step takes is set aside already. */
   isReserved?: boolean;
 }
 
 /** Commits a step by running `insertStep` in a transaction. */
 export type CommitStep = (step: number, insertStep: Alongside) => Promise<void>;
+
+/** Commits a model with its first step, in the same way. */
+export type CommitFirst = (insert: Alongside) => Promise<void>;
 
 export class StepPublisher {
   readonly #context: TrainingContext;
@@ -77,13 +79,13 @@ export class StepPublisher {
 
   /**
    * A new model with its first step: that of the source, or step 0, which does not change the base model. Throws if
-   * somebody else took its name.
+   * somebody else took its name. `commit` runs `insert` in a transaction, with whatever belongs to it.
    */
   async publishFirst(
     model: NewModelRow,
     base: BaseModel,
     source: StepSource | null,
-    { seed = DEFAULT_SEED, alongside, isReserved = false }: FirstStepOptions = {},
+    { seed = DEFAULT_SEED, commit, isReserved = false }: FirstStepOptions = {},
   ): Promise<ModelRecord> {
     const { transaction, workspace, account, bases } = this.#context;
     const { owner, entity, project, name, nextStep: step } = model;
@@ -101,6 +103,7 @@ export class StepPublisher {
       }
       await room?.setTo(folderBytes(staging));
       const files = await workspace.publish(staging, model.id, step);
+      let made: ModelRecord | null = null;
       const insert = async (tx: Tables) => {
         if (await tx.modelTable.named(owner, entity, project, name)) {
           throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
@@ -108,11 +111,11 @@ export class StepPublisher {
         const forked = source ? { forkedFrom: source.model.id, forkedStep: source.step } : {};
         const record = await tx.modelTable.insert({ ...model, ...forked });
         await tx.modelTable.insertStep(model.id, step, null, files, {});
-        await alongside?.(tx);
         await room?.releaseIn(tx);
-        return { ...record, nextStep: step + 1 };
+        made = { ...record, nextStep: step + 1 };
       };
-      return await transaction(insert);
+      await (commit === undefined ? transaction(insert) : commit(insert));
+      return made!;
     } catch (error) {
       if (!(await this.#mayExist(model.id))) await this.#removeModel(model.id);
       throw error;
