@@ -55,6 +55,7 @@ describe.each(families)("%s", (family) => {
         sequenceStarts: [0, predicting.length],
         samplerLogprobs: null,
         referenceLogprobs: null,
+        klMean: null,
         stepTokens: predicting.length,
       },
       { ...RL_DEFAULTS.loss, ...settings },

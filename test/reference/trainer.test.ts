@@ -15,6 +15,7 @@ import type { Objective } from "../../src/training/contract.ts";
 import { identityAdapter } from "../../src/training/files/adapter-files.ts";
 import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms/registry.ts";
 import { adamW } from "../../src/training/gradient/optimizer.ts";
+import { TOKEN_FIELDS } from "../../src/training/gradient/token-numbers.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
 import { gradientStep, logprobsOf } from "../../src/training/onnx/gradient-step.ts";
 import { layOut } from "../../src/training/onnx/packing/micro-batch.ts";
@@ -229,6 +230,63 @@ describe("rows and micro-batches", () => {
     expect(short.metrics.num_trainable_tokens).toBe(5 + 3 + 20 + 6);
     await model.close();
   });
+
+  // A forward pass over the step comes first where the penalty compares current log-probabilities.
+  it.each([
+    ["current_learner", true],
+    ["sample", false],
+  ] as const)(
+    "share one mean of the KL penalty in any number of micro-batches (%s)",
+    async (klPenaltySource, passes) => {
+      const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
+      const model = await TrainableModel.create(options);
+      model.setParameters(params, adapter.scale);
+      const loss = { ...RL_DEFAULTS.loss, klPenaltyCoef: 0.4, klPenaltySource };
+      const compared = sequences.map((sequence) => ({
+        ...sequence,
+        reference: Float64Array.from(sequence.predicting, (_, i) => -4 - ((i + sequence.index) % 4) / 2),
+      }));
+      const run = async (maxBytes: number, some = compared) => {
+        const before = model.rows;
+        const step = await gradientStep({ model, sequences: some, maxBytes, between }, { ...objective, loss }, params);
+        return { ...step, first: model.rows - before - step.rows };
+      };
+      const whole = await run(1e9);
+      const inParts = await run(model.passBytes(55, 55, "everything"));
+      const apart = await run(
+        1e9,
+        compared.map((sequence) => ({ ...sequence, group: -1 })),
+      );
+      for (const other of [inParts, apart]) {
+        expect(other.metrics.kl_policy_ref).toBeCloseTo(whole.metrics.kl_policy_ref!, 5);
+        for (const [name, values] of whole.gradients) {
+          const scale = Math.max(...values.map(Math.abs));
+          const found = other.gradients.get(name)!;
+          for (const [i, value] of values.entries())
+            expect(Math.abs(found[i]! - value)).toBeLessThan(1e-5 * scale + 1e-8);
+        }
+      }
+      // by hand, from the log-probabilities alone
+      const logprobs = await logprobsOf({ model, sequences: compared, maxBytes: 1e9, between });
+      const distances = compared.flatMap(({ index, sampler, reference }) =>
+        Array.from(
+          reference,
+          (value, i) => (klPenaltySource === "sample" ? sampler[i]! : logprobs.get(index)![i]!) - value,
+        ),
+      );
+      const mean = distances.reduce((sum, value) => sum + value, 0) / distances.length;
+      const wanted = compared.flatMap(({ advantage, reference }) => Array.from(reference, () => advantage));
+      const column = TOKEN_FIELDS.indexOf("advantage");
+      for (const { tokens } of [whole, inParts, apart]) {
+        for (const [t, distance] of distances.entries()) {
+          const found = tokens.values[t * TOKEN_FIELDS.length + column]!;
+          expect(Math.abs(found - (wanted[t]! + 0.4 * (mean - distance)))).toBeLessThan(1e-5);
+        }
+      }
+      expect([whole.first, inParts.first]).toEqual([0, passes ? inParts.rows : 0]);
+      await model.close();
+    },
+  );
 
   it("have room for many identical replies", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;

@@ -112,6 +112,22 @@ needing(TORCH).describe("the torch trainer", { timeout: 300_000 }, () => {
     expect(shared.tokens).toBeLessThan(separate.tokens);
   });
 
+  it("centres the KL penalty over the whole gradient step, in any number of micro-batches", async () => {
+    const [, policy] = OBJECTIVES;
+    if (policy?.kind !== "policy") throw new Error("no policy");
+    for (const klPenaltySource of ["current_learner", "sample"] as const) {
+      const objective = { ...policy, loss: { ...policy.loss, klPenaltyCoef: 0.5, klPenaltySource } };
+      const plain = { family: "llama", objective, steps: 2 } as const;
+      const [onnx, whole] = [await embedded(plain), await run(torchTrainer(), plain)];
+      const parts = await run(torchTrainer(), { ...plain, activationBytes: 300_000 });
+      const onnxParts = await embedded({ ...plain, activationBytes: 3_000_000 });
+      for (const other of [whole, parts, onnxParts]) {
+        expectSameSteps(other.steps, onnx.steps);
+        expectSameAdapters(other.output, onnx.output, 1e-5);
+      }
+    }
+  });
+
   it("gives two ranks the numbers of one", async () => {
     const plain = { family: "llama", objective: OBJECTIVES[1]!, steps: 3 } as const;
     const [one, two] = [await run(torchTrainer(), plain), await run(torchTrainer(2), plain)];
@@ -180,6 +196,7 @@ function lossInputs(one: LossCase): LossInputs {
     ...{ weights: numbers(one.weights), sequenceStarts: starts, stepTokens: one.stepTokens },
     samplerLogprobs: one.sampler && numbers(one.sampler),
     referenceLogprobs: one.reference && numbers(one.reference),
+    klMean: null,
   };
 }
 

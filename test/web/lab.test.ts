@@ -81,7 +81,8 @@ inBrowser("the loss lab", (bench) => {
         advantages: column(() => record.advantage!),
         weights: column(() => record.weight!),
         sequenceStarts: [0, positions.length],
-        ...{ samplerLogprobs: null, referenceLogprobs: null, stepTokens: sequence!.gradient_step_tokens! },
+        ...{ samplerLogprobs: null, referenceLogprobs: null, klMean: null },
+        stepTokens: sequence!.gradient_step_tokens!,
       },
       { ...RL_DEFAULTS.loss, algorithm: "ppo", epsilon: 0.001, maskProbRatio: true },
     );

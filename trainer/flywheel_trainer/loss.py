@@ -34,6 +34,8 @@ class LossInputs:
     sampler_logprobs: Tensor | None
     """The sampler's values, if `old_logprobs` were recomputed before the first step."""
     reference_logprobs: Tensor | None
+    kl_mean: float | None
+    """`kl_mean` of the whole gradient step. None: these tokens are all of it."""
     step_tokens: int
     """Number of trained tokens in the whole gradient step; these may be a part of it."""
 
@@ -67,18 +69,14 @@ def clip_range(config: dict) -> tuple[float, float]:
 
 
 class _Sequences:
-    """Sums and means over the tokens of each sequence."""
+    """Means over the tokens of each sequence."""
 
     def __init__(self, counts: Tensor):
         self._of = torch.repeat_interleave(torch.arange(len(counts)), counts)
         self._counts = counts.double()
 
-    def mean(self, values: Tensor) -> Tensor:
-        """The mean over its sequence, for every token."""
-        return (self._sums(values) / self._counts.clamp(min=1))[self._of]
-
     def ratio_mean(self, values: Tensor) -> Tensor:
-        """The same, as the ratio of a sequence takes it."""
+        """The mean over its sequence, for every token."""
         return (self._sums(values) / (self._counts + COUNT_EPSILON))[self._of]
 
     def _sums(self, values: Tensor) -> Tensor:
@@ -89,7 +87,7 @@ def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
     logprobs = inputs.logprobs
     clip_low, clip_high = clip_range(config)
     sequences = _Sequences(inputs.counts)
-    old = torch.where(inputs.old_logprobs.isnan(), logprobs, inputs.old_logprobs)
+    old = _known(inputs.old_logprobs, logprobs)
     difference = logprobs - old
     raw, own, shared = _ratios(difference, sequences, config["importanceSamplingLevel"])
 
@@ -104,9 +102,11 @@ def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
         ratio = torch.where(masked, 0.0, ratio)
     # 3. tau, 4. KL penalty: both change the advantage and carry no gradient
     advantage = inputs.advantages - (config["tau"] or 0.0) * difference
-    kl = _kl_to_reference(inputs, old, config)
-    if kl is not None:
-        advantage = advantage + config["klPenaltyCoef"] * (sequences.mean(kl) - kl)
+    kl = None
+    if kl_needs(inputs.old_logprobs, inputs.reference_logprobs, config) != "nothing":
+        kl = _kl_to_reference(logprobs, inputs.old_logprobs, inputs.reference_logprobs, config)
+        centre = _mean(kl) if inputs.kl_mean is None else inputs.kl_mean
+        advantage = advantage + config["klPenaltyCoef"] * (centre - kl)
     # 5. the algorithm
     clipped = ratio.clamp(clip_low, clip_high)
     zero = torch.zeros_like(ratio)
@@ -143,11 +143,25 @@ def _ratios(difference: Tensor, sequences: _Sequences, level: str) -> tuple[Tens
     raise ValueError(f"unknown importance sampling level {level}")
 
 
-def _kl_to_reference(inputs: LossInputs, old: Tensor, config: dict) -> Tensor | None:
-    if inputs.reference_logprobs is None or config["klPenaltyCoef"] <= 0:
-        return None
-    source = old if config["klPenaltySource"] == "sample" else inputs.logprobs
-    return source - inputs.reference_logprobs
+def kl_needs(old: Tensor, reference: Tensor | None, config: dict) -> str:
+    """Whether there is a KL penalty, and whether it needs the log-probabilities under the current weights."""
+    if reference is None or config["klPenaltyCoef"] <= 0:
+        return "nothing"
+    return "old" if config["klPenaltySource"] == "sample" and not old.isnan().any() else "current"
+
+
+def kl_mean(logprobs: Tensor, old: Tensor, reference: Tensor, config: dict) -> float:
+    """Mean difference to the reference policy over all trained tokens of a gradient step."""
+    return _mean(_kl_to_reference(logprobs, old, reference, config))
+
+
+def _kl_to_reference(logprobs: Tensor, old: Tensor, reference: Tensor, config: dict) -> Tensor:
+    source = _known(old, logprobs) if config["klPenaltySource"] == "sample" else logprobs
+    return source - reference
+
+
+def _known(old: Tensor, logprobs: Tensor) -> Tensor:
+    return torch.where(old.isnan(), logprobs, old)
 
 
 def _truncation(inputs: LossInputs, old: Tensor, ratio: Tensor, config: dict) -> Tensor:

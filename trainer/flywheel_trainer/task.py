@@ -19,7 +19,17 @@ from torch.nn import functional as F
 
 from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
 from .batch import MicroBatch, Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
-from .loss import LossInputs, StepTokens, clipped, policy_loss, sampler_difference, step_diagnostics, token_numbers
+from .loss import (
+    LossInputs,
+    StepTokens,
+    clipped,
+    kl_mean,
+    kl_needs,
+    policy_loss,
+    sampler_difference,
+    step_diagnostics,
+    token_numbers,
+)
 from .model import TrainableModel
 
 # Number of tokens that the trained weights are tried on.
@@ -166,9 +176,14 @@ class _Runner:
             self.model.set_adapter(flatten(other, self.model.device), other, other.scale)
         self._store("reference")
 
-    @torch.no_grad()
     def _store(self, key: str) -> None:
-        mine = share_of_rank(self.sequences, self.world.rank, self.world.size)
+        for index, values in self._logprobs(self.sequences).items():
+            setattr(self.sequences[index], key, values)
+
+    @torch.no_grad()
+    def _logprobs(self, sequences: list[Sequence]) -> dict[int, Tensor]:
+        """Of every trained token under the model's current parameters, by index of the sequence, on every rank."""
+        mine = share_of_rank(sequences, self.world.rank, self.world.size)
         found: dict[int, Tensor] = {}
         for batch in self._even(plan_micro_batches(mine, self.memory)):
             self._between()
@@ -178,14 +193,32 @@ class _Runner:
             logprobs = self.model.forward(batch).logprobs.double().cpu()
             for sequence, values in zip(batch.rows.sequences, logprobs.split(_counts(batch.rows.sequences))):
                 found[sequence.index] = values
-        for part in self.world.gather(found):
-            for index, values in part.items():
-                setattr(self.sequences[index], key, values)
+        return {index: values for part in self.world.gather(found) for index, values in part.items()}
+
+    def _kl_mean(self, sequences: list[Sequence]) -> float | None:
+        """What the KL penalty is centred on. None: there is none, or one micro-batch has the whole step."""
+        if self.policy is None or sequences[0].reference is None:
+            return None
+        if self.world.size == 1 and len(plan_micro_batches(sequences, self.memory)) == 1:
+            return None
+        old = each_token(sequences, lambda s: s.sampler if s.precalculated is None else s.precalculated)
+        reference = each_token(sequences, lambda s: s.reference)
+        needs = kl_needs(old, reference, self.policy["loss"])
+        if needs == "nothing":
+            return None
+        logprobs = old
+        if needs == "current":
+            before = self.model.rows_done
+            found = self._logprobs(sequences)
+            self.rows_before += self.model.rows_done - before  # not counted, as in _precompute
+            logprobs = each_token(sequences, lambda s: found[s.index])
+        return kl_mean(logprobs, old, reference, self.policy["loss"])
 
     def _step(self, sequences: list[Sequence], first: bool) -> tuple[dict, bytes | None]:
         """The metrics, and the numbers of every trained token in the order of the batch if the task keeps them."""
         trained = sum(len(sequence.predicting) for sequence in sequences)
-        part = self._pass_over(share_of_rank(sequences, self.world.rank, self.world.size), trained)
+        centre = self._kl_mean(sequences)
+        part = self._pass_over(share_of_rank(sequences, self.world.rank, self.world.size), trained, centre)
         parts = self.world.gather(part)
         if any(part is None for part in parts):
             raise Cancelled
@@ -214,7 +247,7 @@ class _Runner:
         found = {index: rows for part in parts for index, rows in part.numbers.items()}
         return b"".join(found[sequence.index].numpy().astype("<f4").tobytes() for sequence in sequences)
 
-    def _pass_over(self, sequences: list[Sequence], step_tokens: int) -> StepPart | None:
+    def _pass_over(self, sequences: list[Sequence], step_tokens: int, centre: float | None) -> StepPart | None:
         """Forward and backward over this rank's sequences. None when the task was cancelled and others must know."""
         part = StepPart(0.0, {}, {})
         batches = self._even(plan_micro_batches(sequences, self.memory))
@@ -235,7 +268,7 @@ class _Runner:
                 gradient = torch.full_like(logprobs, -1 / step_tokens)
                 part.loss += -float(logprobs.sum()) / step_tokens
             else:
-                inputs = self._loss_inputs(members, logprobs, step_tokens)
+                inputs = self._loss_inputs(members, logprobs, step_tokens, centre)
                 loss = policy_loss(inputs, self.policy["loss"])
                 gradient = loss.gradient
                 part.loss += loss.loss
@@ -260,7 +293,9 @@ class _Runner:
                 result.logprobs.backward(gradient.to(result.logprobs))
         return part
 
-    def _loss_inputs(self, members: list[Sequence], logprobs: Tensor, step_tokens: int) -> LossInputs:
+    def _loss_inputs(
+        self, members: list[Sequence], logprobs: Tensor, step_tokens: int, centre: float | None
+    ) -> LossInputs:
         def constant(value: Callable[[Sequence], float]) -> Tensor:
             return each_token(members, lambda s: torch.full((len(s.predicting),), value(s), dtype=torch.float64))
 
@@ -273,6 +308,7 @@ class _Runner:
             counts=torch.tensor(_counts(members)),
             sampler_logprobs=each_token(members, lambda s: s.sampler) if recomputed else None,
             reference_logprobs=each_token(members, lambda s: s.reference) if compared else None,
+            kl_mean=centre,
             step_tokens=step_tokens,
         )
 

@@ -23,6 +23,7 @@ for line in open(sys.argv[1], encoding="utf8"):
         counts=torch.tensor(case["counts"]),
         sampler_logprobs=None if case["sampler"] is None else tensor(case["sampler"]),
         reference_logprobs=None if case["reference"] is None else tensor(case["reference"]),
+        kl_mean=None,
         step_tokens=case["stepTokens"],
     )
     result = policy_loss(inputs, case["config"])

@@ -54,6 +54,7 @@ def compare(path: str) -> dict[str, float]:
             counts=counts,
             sampler_logprobs=tensor(vector.get("orig")),
             reference_logprobs=tensor(vector.get("ref")),
+            kl_mean=None,
             step_tokens=size,
         )
         found = policy_loss(inputs, config_of(vector))

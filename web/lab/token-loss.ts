@@ -27,6 +27,8 @@ export interface SequenceLoss {
   numbers: Numbers;
   loss: number;
   clipped: number;
+  /** Whether the KL penalty, if there is one, is centred as the trainer does. */
+  isCentred: boolean;
 }
 
 export function sequenceLoss(parts: LossParts): SequenceLoss {
@@ -41,13 +43,16 @@ export function sequenceLoss(parts: LossParts): SequenceLoss {
     ? logprobs.map((value, t) => value - Math.log(recorded.values.ratio?.[t] ?? 1))
     : sampler;
   const known = oldLogprobs.map((value, t) => (Number.isNaN(value) ? logprobs[t]! : value));
+  const referenceLogprobs = referenceOf(parts, positions, job.kl_penalty_source === "sample" ? known : logprobs);
+  const isWholeStep = parts.stepTokens === positions.length;
+  const klMean = isWholeStep ? null : recordedMean(parts, positions, { logprobs, known });
   const result = policyLoss(
     {
       ...{ logprobs, oldLogprobs, sequenceStarts: [0, positions.length], stepTokens: parts.stepTokens },
       advantages: new Float64Array(positions.length).fill(signal.advantage),
       weights: new Float64Array(positions.length).fill(signal.weight),
       samplerLogprobs: isRecomputed ? sampler : null,
-      referenceLogprobs: referenceOf(parts, positions, job.kl_penalty_source === "sample" ? known : logprobs),
+      ...{ referenceLogprobs, klMean },
     },
     config,
   );
@@ -69,7 +74,30 @@ export function sequenceLoss(parts: LossParts): SequenceLoss {
     },
     loss: result.loss,
     clipped: clipped.filter((side) => side !== 0).length,
+    isCentred: result.klToReference === null || isWholeStep || klMean !== null,
   };
+}
+
+/**
+ * The mean that the trainer centred its KL penalty on, from what it made of the advantages; null if it had none, or compared
+ * other log-probabilities.
+ */
+function recordedMean(
+  { recorded, sequence, job, config }: LossParts,
+  positions: readonly number[],
+  { logprobs, known }: { logprobs: Float64Array; known: Float64Array },
+): number | null {
+  const { klPenaltyCoef, klPenaltySource, tau } = lossConfig(job);
+  const { advantage, reference_kl: distance } = recorded?.values ?? {};
+  if (!(klPenaltyCoef > 0) || klPenaltySource !== config.kl_penalty_source || positions.length === 0) return null;
+  let sum = 0;
+  for (const [t, at] of positions.entries()) {
+    const [used, far] = [advantage?.[t] ?? null, distance?.[t] ?? null];
+    if (used === null || far === null) return null;
+    const moved = (tau ?? 0) * (logprobs[t]! - known[t]!);
+    sum += far + (used - sequence.advantages[at]! + moved) / klPenaltyCoef;
+  }
+  return sum / positions.length;
 }
 
 /** The trainer kept the distance to the reference: `compared` minus the reference. */

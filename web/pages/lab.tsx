@@ -157,6 +157,11 @@ function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartPro
               colour={state.colour}
               name={sequences.length > 1 ? `${name}, sequence ${index + 1}` : name}
             />
+            {!result.isCentred && (
+              <p class="muted">
+                The KL penalty is centred over this sequence alone: what else its gradient step compared is not known.
+              </p>
+            )}
             {!step.isExact && (
               <p class="muted">
                 Which sequences share its gradient step is not known, so gradients may be off by a factor.

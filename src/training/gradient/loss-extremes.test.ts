@@ -35,6 +35,7 @@ function inputs(tokens: readonly Token[], options: { split: number; precalculate
     sequenceStarts: [0, Math.min(options.split, tokens.length), tokens.length],
     samplerLogprobs: options.precalculated ? each(({ sampler }) => sampler) : null,
     referenceLogprobs: each(({ reference }) => reference),
+    klMean: null,
     stepTokens: tokens.length,
   };
 }
@@ -181,8 +182,6 @@ function plainLoss(given: LossInputs, cfg: LossConfig): { loss: number; gradient
   const result = { loss: 0, gradient: new Array<number>(size).fill(0), ratio: new Array<number>(size).fill(0) };
   for (const [s, from] of given.sequenceStarts.slice(0, -1).entries()) {
     const indices = Array.from({ length: given.sequenceStarts[s + 1]! - from }, (_, i) => from + i);
-    const meanOf = (value: (t: number) => number) =>
-      indices.reduce((sum, t) => sum + value(t), 0) / Math.max(1, indices.length);
     const old = (t: number) => (Number.isNaN(given.oldLogprobs[t]!) ? given.logprobs[t]! : given.oldLogprobs[t]!);
     const d = (t: number) => given.logprobs[t]! - old(t);
     const tokens = indices.length + COUNT_EPSILON;
@@ -198,7 +197,7 @@ function plainLoss(given: LossInputs, cfg: LossConfig): { loss: number; gradient
     };
     const k = (t: number) =>
       (cfg.klPenaltySource === "sample" ? old(t) : given.logprobs[t]!) - given.referenceLogprobs![t]!;
-    const meanK = meanOf(k);
+    const meanK = given.logprobs.reduce((sum, _, t) => sum + k(t), 0) / Math.max(1, size);
     const through = new Map<number, { own: number; shared: number }>();
     for (const t of indices) {
       const [r, own, shared] = levels[cfg.importanceSamplingLevel](t) as [number, number, number];

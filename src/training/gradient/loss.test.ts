@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type ImportanceSamplingLevel, type LossConfig, RL_DEFAULTS } from "../config.ts";
 import { mean } from "../data/advantage.ts";
 import { ALGORITHM_NAMES, algorithmNamed } from "./algorithms/registry.ts";
-import { type LossInputs, policyLoss } from "./loss.ts";
+import { klMean, type LossInputs, policyLoss } from "./loss.ts";
 import { k3, probabilityCorrelation, type StepTokens, stepDiagnostics } from "./loss-diagnostics.ts";
 
 interface LossVector {
@@ -62,6 +62,7 @@ function inputs(vector: LossVector): LossInputs {
     sequenceStarts: [...starts, sequences.length],
     samplerLogprobs: vector.orig ? Float64Array.from(vector.orig) : null,
     referenceLogprobs: vector.ref ? Float64Array.from(vector.ref) : null,
+    klMean: null,
     stepTokens: vector.new.length,
   };
 }
@@ -110,6 +111,7 @@ describe("policy loss properties", () => {
               sequenceStarts: [0, Math.ceil(tokens.length / 2), tokens.length],
               samplerLogprobs: null,
               referenceLogprobs: null,
+              klMean: null,
               stepTokens: tokens.length,
             },
             cfg,
@@ -144,6 +146,7 @@ describe("policy loss properties", () => {
               sequenceStarts: [0, tokens.length],
               samplerLogprobs: null,
               referenceLogprobs: null,
+              klMean: null,
               stepTokens: tokens.length,
             },
             { ...RL_DEFAULTS.loss, algorithm },
@@ -157,24 +160,42 @@ describe("policy loss properties", () => {
   });
 });
 
-it("gives the same numbers when a step is computed in parts", () => {
+it.each(["current_learner", "sample"] as const)(
+  "gives the same numbers when a step is computed in parts (%s)",
+  (source) => {
+    const vector = vectors.find(({ id }) => id === "L35")!;
+    const cfg = { ...config(vector.cfg), klPenaltyCoef: 0.3, klPenaltySource: source };
+    const whole = { ...inputs(vector), referenceLogprobs: Float64Array.of(-1, -2, -3) };
+    const part = (from: number, to: number): LossInputs => ({
+      logprobs: whole.logprobs.slice(from, to),
+      oldLogprobs: whole.oldLogprobs.slice(from, to),
+      advantages: whole.advantages.slice(from, to),
+      weights: whole.weights.slice(from, to),
+      sequenceStarts: [0, to - from],
+      samplerLogprobs: null,
+      referenceLogprobs: whole.referenceLogprobs.slice(from, to),
+      klMean: klMean(whole, cfg),
+      stepTokens: 3,
+    });
+    const parts = [policyLoss(part(0, 2), cfg), policyLoss(part(2, 3), cfg)];
+    const { loss, gradient } = policyLoss(whole, cfg);
+    expect(parts[0]!.loss + parts[1]!.loss).toBeCloseTo(loss, 12);
+    expect([...parts[0]!.gradient, ...parts[1]!.gradient]).toEqual([...gradient]);
+  },
+);
+
+it("centres the KL penalty over all trainable tokens of the gradient step", () => {
   const vector = vectors.find(({ id }) => id === "L35")!;
   const cfg = { ...config(vector.cfg), klPenaltyCoef: 0.3 };
-  const whole = { ...inputs(vector), referenceLogprobs: Float64Array.of(-1, -2, -3) };
-  const part = (from: number, to: number): LossInputs => ({
-    logprobs: whole.logprobs.slice(from, to),
-    oldLogprobs: whole.oldLogprobs.slice(from, to),
-    advantages: whole.advantages.slice(from, to),
-    weights: whole.weights.slice(from, to),
-    sequenceStarts: [0, to - from],
-    samplerLogprobs: null,
-    referenceLogprobs: whole.referenceLogprobs.slice(from, to),
-    stepTokens: 3,
-  });
-  const parts = [policyLoss(part(0, 2), cfg), policyLoss(part(2, 3), cfg)];
-  const { loss, gradient } = policyLoss(whole, cfg);
-  expect(parts[0]!.loss + parts[1]!.loss).toBeCloseTo(loss, 12);
-  expect([...parts[0]!.gradient, ...parts[1]!.gradient]).toEqual([...gradient]);
+  const reference = [-1, -2, -3];
+  const whole = { ...inputs(vector), referenceLogprobs: Float64Array.from(reference) };
+  const distances = vector.new.map((logprob, t) => logprob - reference[t]!);
+  const added = distances.map((distance) => 0.3 * (mean(distances) - distance));
+  const { advantage } = policyLoss(whole, cfg);
+  for (const [t, value] of added.entries()) expect(advantage[t]).toBeCloseTo(vector.adv[t]! + value, 12);
+  // zero-sum over the step, not over the first sequence
+  expect(added[0]! + added[1]! + added[2]!).toBeCloseTo(0, 12);
+  expect(Math.abs(added[0]! + added[1]!)).toBeGreaterThan(0.05);
 });
 
 describe("diagnostics", () => {

@@ -1,6 +1,6 @@
 // The policy loss of a gradient step, and its derivative with respect to every token's log-probability. All
 // configurable arithmetic is here: a pure function over flat arrays of trainable tokens, in which sequences are ranges.
-// Sequences are independent, so a step can be computed in parts. The order of the numbered steps matters.
+// A step can be computed in parts: sequences share only the mean of the KL penalty. The order of the numbered steps matters.
 
 import type { LossConfig } from "../config.ts";
 import { algorithmNamed } from "./algorithms/registry.ts";
@@ -20,6 +20,8 @@ export interface LossInputs {
   samplerLogprobs: Float64Array | null;
   /** Log-probabilities under the reference policy; null = no KL penalty. */
   referenceLogprobs: Float64Array | null;
+  /** `klMean` of the whole gradient step; null = these tokens are all of it. */
+  klMean: number | null;
   /** Number of trainable tokens in the whole gradient step; these may be a part of it. */
   stepTokens: number;
 }
@@ -53,7 +55,7 @@ export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs 
   const old = knownLogprobs(inputs);
   const difference = logprobs.map((value, t) => value - old[t]!);
   const ratios = importanceRatios(difference, starts, config.importanceSamplingLevel);
-  const kl = klPenalty(inputs, old, config);
+  const kl = klPenalty(inputs, config);
 
   const gradient = new Float64Array(size);
   const dRatio = new Float64Array(size);
@@ -63,7 +65,7 @@ export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs 
   for (let t = 0; t < size; t++) {
     // 1. tau, 2. KL penalty: both change the advantage and carry no gradient
     let advantage = inputs.advantages[t]! - (config.tau ?? 0) * difference[t]!;
-    if (kl) advantage += config.klPenaltyCoef * (kl.mean[t]! - kl.perToken[t]!);
+    if (kl) advantage += config.klPenaltyCoef * (kl.mean - kl.perToken[t]!);
     advantages[t] = advantage;
     // 3. cap: a capped ratio is a constant
     const capped = config.maxImportanceWeight !== null && ratios.ratio[t]! > config.maxImportanceWeight;
@@ -89,23 +91,35 @@ export function knownLogprobs({ oldLogprobs, logprobs }: Pick<LossInputs, "oldLo
   return oldLogprobs.map((value, t) => (Number.isNaN(value) ? logprobs[t]! : value));
 }
 
-/** Difference to the reference policy per token, and its mean over the sequence, which makes the penalty zero-sum. */
-function klPenalty(
-  { logprobs, referenceLogprobs: reference, sequenceStarts: starts }: LossInputs,
-  old: Float64Array,
-  config: LossConfig,
-): { perToken: Float64Array; mean: Float64Array } | null {
-  if (!reference || config.klPenaltyCoef <= 0) return null;
-  const source = config.klPenaltySource === "sample" ? old : logprobs;
-  const perToken = source.map((value, t) => value - reference[t]!);
-  const mean = new Float64Array(perToken.length);
-  for (let s = 0; s + 1 < starts.length; s++) {
-    const [from, to] = [starts[s]!, starts[s + 1]!];
-    let sum = 0;
-    for (let t = from; t < to; t++) sum += perToken[t]!;
-    mean.fill(sum / Math.max(1, to - from), from, to);
-  }
-  return { perToken, mean };
+type KlInputs = Pick<LossInputs, "logprobs" | "oldLogprobs" | "referenceLogprobs">;
+
+/** Whether the loss has a KL penalty, and whether it needs the log-probabilities under the current weights. */
+export function klNeeds(inputs: Omit<KlInputs, "logprobs">, config: LossConfig): "nothing" | "old" | "current" {
+  if (!inputs.referenceLogprobs || config.klPenaltyCoef <= 0) return "nothing";
+  return config.klPenaltySource === "sample" && !inputs.oldLogprobs.some(Number.isNaN) ? "old" : "current";
+}
+
+/** Mean difference to the reference policy. `inputs`: all trainable tokens of a gradient step, in the order of their sequences. */
+export function klMean(inputs: KlInputs, config: LossConfig): number {
+  return meanOf(klPerToken(inputs, config));
+}
+
+function klPerToken(inputs: KlInputs, config: LossConfig): Float64Array {
+  const source = config.klPenaltySource === "sample" ? knownLogprobs(inputs) : inputs.logprobs;
+  return source.map((value, t) => value - inputs.referenceLogprobs![t]!);
+}
+
+/** Difference to the reference policy per token, and its mean over the gradient step, which makes the penalty zero-sum there. */
+function klPenalty(inputs: LossInputs, config: LossConfig): { perToken: Float64Array; mean: number } | null {
+  if (klNeeds(inputs, config) === "nothing") return null;
+  const perToken = klPerToken(inputs, config);
+  return { perToken, mean: inputs.klMean ?? meanOf(perToken) };
+}
+
+function meanOf(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum / Math.max(1, values.length);
 }
 
 function truncation(inputs: LossInputs, old: Float64Array, ratio: number, t: number, config: LossConfig): number {

@@ -82,6 +82,7 @@ describe("O07-O09: a policy of three logits", () => {
       sequenceStarts: [0, 2],
       samplerLogprobs: null,
       referenceLogprobs: null,
+      klMean: null,
       stepTokens: 2,
     };
     const { loss, gradient } = policyLoss(inputs, { ...RL_DEFAULTS.loss, algorithm });

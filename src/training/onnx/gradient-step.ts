@@ -2,7 +2,7 @@
 // up gradients and metrics. The optimizer comes after.
 
 import type { Objective } from "../contract.ts";
-import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
+import { clipRange, klMean, klNeeds, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
 import { type StepTokens, samplerDifference, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
 import { type TokenNumbers, TokenRows } from "../gradient/token-numbers.ts";
@@ -18,6 +18,8 @@ export interface StepResult {
   samplerDifference: Record<string, number>;
   /** What was computed for every trained token. */
   tokens: TokenRows;
+  /** Tokens that went forward and backward. */
+  rows: number;
 }
 
 export interface PassOptions {
@@ -31,10 +33,11 @@ export interface PassOptions {
 
 /** `params`: the parameters that the model is set to. The gradients have their shapes. */
 export async function gradientStep(
-  { model, sequences, maxBytes, between }: PassOptions,
+  options: PassOptions,
   objective: Objective,
   params: NamedTensors,
 ): Promise<StepResult> {
+  const { model, sequences, maxBytes, between } = options;
   const batches = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
   const trainedTokens = sequences.reduce((sum, { predicting }) => sum + predicting.length, 0);
   const gradients = new Map([...params].map(([name, values]) => [name, new Float32Array(values.length)]));
@@ -49,10 +52,13 @@ export async function gradientStep(
   };
   const sampler: number[] = [];
   const rows = new TokenRows(sequences);
+  const step = { tokens: trainedTokens, klMean: batches.length > 1 ? await stepKlMean(options, objective) : null };
   let loss = 0;
+  let computed = 0;
   for (const { batch, keeping } of batches) {
+    computed += batch.ids.length;
     const pass = await model.forward(batch, keeping, between);
-    const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, trainedTokens) : null;
+    const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, step) : null;
     const dLogprobs = part?.gradient ?? new Float64Array(pass.logprobs.length).fill(-1 / trainedTokens);
     loss += part?.loss ?? -sum(pass.logprobs) / trainedTokens;
     for (const entropy of pass.entropies) tokens.entropies.push(entropy);
@@ -77,7 +83,8 @@ export async function gradientStep(
     objective.kind === "policy"
       ? { loss, policy_loss: loss, ...stepDiagnostics(tokens, clipRange(objective.loss)), ...counts }
       : { loss, ...counts };
-  return { gradients, metrics, samplerDifference: samplerDifference(tokens.logprobs, sampler), tokens: rows };
+  const difference = samplerDifference(tokens.logprobs, sampler);
+  return { gradients, metrics, samplerDifference: difference, tokens: rows, rows: computed };
 }
 
 /** Log-probabilities of every trained token under the model's current parameters, by sequence. */
@@ -96,12 +103,29 @@ export async function logprobsOf({
   return result;
 }
 
+/** What the KL penalty is centred on, when no micro-batch has the whole step. It may need a forward pass over the step. */
+async function stepKlMean(options: PassOptions, objective: Objective): Promise<number | null> {
+  if (objective.kind !== "policy") return null;
+  const { sequences } = options;
+  const joined = (of: (sequence: TaskSequence) => ArrayLike<number>) =>
+    Float64Array.from(sequences.flatMap((sequence) => Array.from(of(sequence))));
+  const inputs = {
+    oldLogprobs: joined(({ precalculated, sampler }) => precalculated ?? sampler),
+    referenceLogprobs: sequences[0]?.reference ? joined(({ reference }) => reference!) : null,
+  };
+  const needs = klNeeds(inputs, objective.loss);
+  if (needs === "nothing") return null;
+  const current = needs === "current" ? await logprobsOf(options) : null;
+  const logprobs = current === null ? inputs.oldLogprobs : joined(({ index }) => current.get(index)!);
+  return klMean({ ...inputs, logprobs }, objective.loss);
+}
+
 function policyPart(
   pass: ForwardPass,
   { reads }: MicroBatch,
   sequences: ReadonlyMap<number, TaskSequence>,
   { loss }: Extract<Objective, { kind: "policy" }>,
-  stepTokens: number,
+  step: { tokens: number; klMean: number | null },
 ) {
   const each = (value: (sequence: TaskSequence, token: number) => number) =>
     Float64Array.from(reads, ({ sequence, token }) => value(sequences.get(sequence)!, token));
@@ -115,7 +139,8 @@ function policyPart(
     sequenceStarts: [...starts, reads.length],
     samplerLogprobs: some?.precalculated ? each(({ sampler }, token) => sampler[token]!) : null,
     referenceLogprobs: some?.reference ? each(({ reference }, token) => reference![token]!) : null,
-    stepTokens,
+    klMean: step.klMean,
+    stepTokens: step.tokens,
   };
   const result = policyLoss(inputs, loss);
   const { low, high } = clipRange(loss);

@@ -36,8 +36,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   const sequences = await readBatch(task.batch);
   const options = { model, sequences, maxBytes: task.activationBytes, between: hooks.between };
   await precompute(task, adapter, options);
-  const rowsBefore = model.rows;
-
+  let tokens = 0;
   let params = parametersOf(adapter);
   let state = loadOptimizerState(task.optimizerState, params, task.objective.kind);
   if (task.tokenNumbers !== null) writeFileSync(task.tokenNumbers, "", { mode: 0o600 });
@@ -45,6 +44,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
     model.setParameters(params, adapter.scale);
     const passes = { ...options, sequences: sequences.slice(from, to) };
     const step = await gradientStep(passes, task.objective, params);
+    tokens += step.rows;
     const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
     ({ params, state } = update);
     const sampler = i === 0 ? step.samplerDifference : {};
@@ -59,7 +59,6 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
     if (task.tokenNumbers !== null) appendFileSync(task.tokenNumbers, new Uint8Array(step.tokens.values.buffer));
     hooks.onStep(metrics);
   }
-  const tokens = model.rows - rowsBefore;
   model.setParameters(params, adapter.scale);
   await checkTrained(model, sequences[0]!, task, hooks.between);
   saveStep(task, adapter, params, state, task.objective.kind);
