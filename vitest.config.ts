@@ -36,7 +36,7 @@ const ENGINE_TESTS = [
 
 /** Tests of the store, and of what keeps its rows there. */
 const STORE_TESTS = [
-  "src/store/{lease-table,response-table,server-table,sessions,store,tokens,workspaces}.test.ts",
+  "src/store/{conversation-table,lease-table,response-table,server-table,sessions,store,tokens,workspaces}.test.ts",
   "src/training/service*.test.ts",
   "src/training/jobs/*.test.ts",
   "src/training/steps/*.test.ts",
