@@ -11,7 +11,7 @@ import { operatorOf, SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { TokenStore } from "../store/tokens.ts";
 import { addOptionFlags } from "./option-flags.ts";
-import { asUsageErrors, checkedUrl, clientFor } from "./server-target.ts";
+import { asUsageErrors, checkedUrl, checkKey, clientFor } from "./server-target.ts";
 import { PLACE, type Place, placeOf, withExistingStore } from "./store-place.ts";
 
 interface OpenOptions {
@@ -48,6 +48,7 @@ interface Link {
 }
 
 function linkByKey(options: OpenOptions, apiKey: string): Promise<Link> {
+  checkKey(apiKey);
   const url = options.url ?? (process.env.OPENAI_BASE_URL || DEFAULT_URL);
   return asUsageErrors(url, async () => ({
     origin: new URL(checkedUrl(url)).origin,

@@ -56,13 +56,15 @@ export function checkedUrl(url: string): string {
   return url;
 }
 
-function checkKey(key: string): void {
+/** Throws OperatorError if a request cannot carry the token. */
+export function checkKey(key: string): void {
   if (key === "") throw new OperatorError("--api-key is empty: leave it out, or give a token");
-  try {
-    new Headers({ authorization: `Bearer ${key}` });
-  } catch (error) {
-    throw new OperatorError("the token has characters that cannot be sent: copy it again", { cause: error });
-  }
+  if (!canBeSent(key)) throw new OperatorError("the token has characters that cannot be sent: copy it again");
+}
+
+/** Headers carry no line breaks, and no characters beyond Latin-1. */
+export function canBeSent(key: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(key);
 }
 
 /** Refuses an empty string too: most likely an unset shell variable. */

@@ -207,6 +207,27 @@ describe("blocks", () => {
     expect((await bad.json()).error.type).toBe("invalid_request_error");
   });
 
+  it("are counted without tools that the model does not see", async () => {
+    const hiding = await startTestServer({ config: { excludeToolsWhenToolChoiceNone: true } });
+    const { max_tokens: _, ...prompt } = asked("say:x", { tools: [add], tool_choice: { type: "none" } });
+    const count = async (body: object) =>
+      (await (await hiding.post("/v1/messages/count_tokens", body)).json()).input_tokens;
+    const { usage } = await create({ ...prompt, max_tokens: 5 }, hiding);
+    expect(await count(prompt)).toBe(usage.input_tokens + usage.cache_read_input_tokens);
+    expect(await count(prompt)).toBe(await count({ ...prompt, tools: [] }));
+    await hiding.close();
+  });
+
+  it("have the priority of X-Vllm-Priority", async () => {
+    const first = await startTestServer({ config: { schedulingPolicy: "fcfs" } });
+    const sent = (value: string) => first.post("/v1/messages", asked("say:x"), { "x-vllm-priority": value });
+    expect((await sent("0")).status).toBe(200);
+    const refused = await sent("5");
+    expect(refused.status).toBe(400);
+    expect((await refused.json()).error.message).toContain("priority");
+    await first.close();
+  });
+
   it.each([
     [[{ type: "image", source: {} }], /messages\.0\.content\.0: .*reads text only/],
     [[{ type: "document", source: {} }], /send its text/],

@@ -1,7 +1,7 @@
 // Prepares a chat request for the engine. The order of the steps decides which mistake is reported first: lengths, template,
 // prompt, budget, sampling, log probabilities, constraint. All of it happens before the engine is asked, so every refusal is
 // a plain 4xx.
-import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
+import { type ChatInput, type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { grammarFor } from "../request/constraint.compile.ts";
@@ -133,15 +133,20 @@ function requestedLogprobs(body: ChatBody, model: ServedModel): LogprobCounts {
 }
 
 function renderPrompt(
-  { config, text }: Service,
+  service: Service,
   body: ChatBody,
   parsing: ReplyParsing,
   length: LengthRules,
   client: string,
 ): Promise<ChatPrompt> {
   promptRoom(length);
-  checkTemplateTrust(body, config);
+  checkTemplateTrust(body, service.config);
+  return chatPrompt(service.text, templateInput(service, body, parsing, client), length);
+}
+
+/** What the chat template gets: without tools that the model must not see. `client` is the caller's id. */
+export function templateInput({ config }: Service, body: ChatBody, parsing: ReplyParsing, client: string): ChatInput {
   const hidesTools = parsing.tools === null && config.excludeToolsWhenToolChoiceNone;
   const input = chatInput(body, client);
-  return chatPrompt(text, hidesTools ? { ...input, tools: null } : input, length);
+  return hidesTools ? { ...input, tools: null } : input;
 }

@@ -3,14 +3,14 @@ import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { chatPrompt } from "../../text/prompt.ts";
 import { answerInDialect, type ChatDialect, chatRules } from "../chat/chat.answer.ts";
-import type { PreparedChat } from "../chat/chat.prepare.ts";
+import { type PreparedChat, templateInput } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
+import { replyParsing } from "../chat/reply-parsing.ts";
 import { principalOf } from "../http/auth.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { inTermsOf } from "../request/field-names.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { readBody } from "../request/read-body.ts";
-import { chatInput } from "../request/template-fields.ts";
 import type { Service } from "../service.ts";
 import { MessageReply } from "./messages.reply.ts";
 import {
@@ -88,10 +88,13 @@ function messagesDialect(): ChatDialect {
 /** As many as the prompt of POST /v1/messages has. Prompts that are too long for the model are counted too. */
 async function countTokens(service: Service, request: FastifyRequest): Promise<{ input_tokens: number }> {
   const { value: body } = readBody(CountTokensRequest, request.body ?? null);
-  const prompt = promptOf(body, service.reasoning !== null);
-  const model = await service.models.resolve(prompt.model, principalOf(request));
+  const { id } = principalOf(request);
+  const chat = translatedChat(promptOf(body, service.reasoning !== null), chatRules(service), { ignored: [] });
+  const model = await service.models.resolve(chat.body.model, principalOf(request));
   model.release();
   await service.turns.next();
-  const { tokenIds } = await refusing(() => chatPrompt(service.text, chatInput(prompt, principalOf(request).id), null));
+  const { tokenIds } = await refusing(() =>
+    chatPrompt(service.text, templateInput(service, chat.body, replyParsing(service, chat), id), null),
+  );
   return { input_tokens: tokenIds.length };
 }

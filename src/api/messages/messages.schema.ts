@@ -1,7 +1,7 @@
 // Wire schemas of the Messages API of Anthropic. Content blocks and tools have many variants, most of which Anthropic hosts;
 // blocks.ts and tools.ts read them and say why one is refused.
 import { type Static, Type } from "typebox";
-import { AnyObject, nullable, orNull, refused } from "../request/schema-parts.ts";
+import { AnyObject, int64, nullable, orNull, refused } from "../request/schema-parts.ts";
 
 const Blocks = Type.Union([Type.String(), Type.Array(AnyObject)]);
 
@@ -45,6 +45,12 @@ export const MessagesRequest = Type.Object(
     temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
     top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
     top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1 is off. Default: the model's own, else off." }),
+    priority: Type.Optional(
+      int64({
+        default: 0,
+        description: "Lower values are scheduled earlier. An extension, which X-Vllm-Priority sets too.",
+      }),
+    ),
     metadata: orNull(AnyObject, { description: "Accepted without effect." }),
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
     container: orNull(refused("containers are not offered here")),

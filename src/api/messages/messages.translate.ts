@@ -38,6 +38,7 @@ export function chatOf(body: MessagesBody, parsesReasoning: boolean): ChatBody {
     max_completion_tokens: body.max_tokens,
     stop: body.stop_sequences ?? null,
     stream: body.stream ?? false,
+    ...(body.priority === undefined ? {} : { priority: body.priority }),
     temperature: body.temperature ?? null,
     top_p: body.top_p ?? null,
     top_k: body.top_k ?? null,

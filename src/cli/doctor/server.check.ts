@@ -7,6 +7,7 @@ import { OperatorError } from "../../errors/operator-error.ts";
 import { type LocalKey, readLocalKey } from "../../store/local-key.ts";
 import { PACKAGE_VERSION } from "../../system/version.ts";
 import { answeringVersion } from "../answering-server.ts";
+import { canBeSent } from "../server-target.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 
 export type ServerPlace = Pick<Config, "data" | "host" | "port">;
@@ -53,6 +54,7 @@ async function checkPort({ data, host, port }: ServerPlace): Promise<Finding> {
 
 /** Whether the server takes the key that it wrote. */
 async function checkKey({ url, token }: LocalKey): Promise<Finding> {
+  if (!canBeSent(token)) return wrong("key", "the key in the data folder is damaged", "Start the server again.");
   const status = await statusOf(url, token);
   if (status === 200) return ok("key", "commands on this machine need no token");
   const fix = "Start the server again, or give --api-key.";
@@ -61,6 +63,10 @@ async function checkKey({ url, token }: LocalKey): Promise<Finding> {
 
 /** Commands prefer the token of the environment, which may be of another server or revoked. */
 async function checkToken(url: string, token: string): Promise<Finding> {
+  if (!canBeSent(token)) {
+    const problem = "the token in FLYWHEEL_API_KEY has characters that cannot be sent";
+    return wrong("token", problem, "Copy it again, or unset it: on this machine, commands need none.");
+  }
   const status = await statusOf(url, token);
   if (status === 200) return ok("token", "the server takes the token in FLYWHEEL_API_KEY");
   const fix = "Unset it: on this machine, commands need none. Or make one with `flywheel tokens create`.";
