@@ -9,14 +9,18 @@ import { SignIn } from "./parts/sign-in.tsx";
 import { followUser } from "./playground/keeping.ts";
 import { startRouter } from "./router.ts";
 import { followServer } from "./server-facts.ts";
-import { apiKey, forget, messageOf, signInByCode } from "./session.ts";
+import { apiKey, messageOf, signedOutBecause, signInByCode } from "./session.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
 listenForShortcuts();
 startRouter(PAGES.map(({ path }) => path));
 const code = takeCode();
-if (code !== null) await signInByCode(code).catch((error: unknown) => forget(messageOf(error)));
+if (code !== null) {
+  await signInByCode(code).catch((error: unknown) => {
+    signedOutBecause.value = messageOf(error); // whoever is signed in stays so
+  });
+}
 followModels();
 followServer();
 followUser();

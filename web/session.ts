@@ -7,6 +7,11 @@ const STORAGE_KEY = "flywheel.key";
 
 export type Keep = "tab" | "device";
 
+interface Session {
+  key: string;
+  principal: { name: string; workspace: { name: string } };
+}
+
 /** The key that requests carry; null: nobody is signed in. */
 export const apiKey = signal<string | null>(stored());
 /** Why the sign-in form is shown again; null if there is nothing to say. */
@@ -22,21 +27,28 @@ export async function signIn(key: string, keep: Keep): Promise<void> {
   remember(key, keep);
 }
 
-/** Swaps the one-time code of a link for a key. */
+/**
+ * Swaps the one-time code of a link for a key, and asks before it is used: whoever made the link may want others to work, and
+ * to paste their secrets, in a workspace that is theirs.
+ */
 export async function signInByCode(code: string): Promise<void> {
-  const session = await connect("").json<{ key: string }>("POST", "/sessions", { body: { code } });
-  remember(session.key, "tab");
+  const { key, principal } = await connect("").json<Session>("POST", "/sessions", { body: { code } });
+  if (confirm(`Sign in as ${principal.name}, in the workspace ${principal.workspace.name}?`)) remember(key, "tab");
+  else await endSession(key);
 }
 
 /** Ends the session of a link on the server too. A token that was pasted stays valid. */
 export async function signOut(isSession: boolean): Promise<void> {
   const key = apiKey.value;
   forget(null);
-  // The key expires by itself if the server cannot be reached.
-  if (key !== null && isSession)
-    await connect(key)
-      .request("DELETE", "/sessions/current")
-      .catch(() => {});
+  if (key !== null && isSession) await endSession(key);
+}
+
+/** The key expires by itself if the server cannot be reached. */
+async function endSession(key: string): Promise<void> {
+  await connect(key)
+    .request("DELETE", "/sessions/current")
+    .catch(() => {});
 }
 
 /** Forgets the key here. */

@@ -1,4 +1,5 @@
 // The frame of the page in a browser: signing in, the keyboard, a server that goes away and comes back.
+import type { Dialog } from "playwright-core";
 import { expect, it } from "vitest";
 import { shared } from "../wire/shared-server.ts";
 import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
@@ -26,10 +27,12 @@ inBrowser("the frame of the page", (bench) => {
   it("signs in by a one-time link, which leaves no trace in the address and works once", async () => {
     bench.announce(/401/);
     const { code } = await (await server.post("/v1/session-codes", {})).json();
-    const page = await bench.open(`${server.url}/?n=2#code=${code}`);
+    const page = await bench.open(server.url);
+    page.once("dialog", (dialog) => dialog.accept());
+    await page.goto(`${server.url}/?n=2#code=${code}`);
     await page.getByRole("navigation", { name: "Pages" }).waitFor();
     expect(page.url()).toBe(`${server.url}/?n=2`);
-    expect(await page.evaluate("history.length")).toBeLessThanOrEqual(2);
+    expect(await page.evaluate("history.length")).toBeLessThanOrEqual(3);
     const key = (await page.evaluate("sessionStorage.getItem('flywheel.key')")) as string;
     expect(key).not.toBe(API_KEY);
     const stolen = await bench.open(`${server.url}/#code=${code}`);
@@ -38,6 +41,41 @@ inBrowser("the frame of the page", (bench) => {
     await page.getByRole("button", { name: "Enter" }).waitFor();
     const refused = () => fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
     await expect.poll(async () => (await refused()).status).toBe(401);
+  });
+
+  it("asks before a link signs its visitor in to another workspace", async () => {
+    bench.announce(/401/);
+    const wish = { name: "stranger", scopes: ["inference"], workspace: "elsewhere" };
+    const { token } = await (await server.post("/v1/tokens", wish)).json();
+    const headers = { authorization: `Bearer ${token}` };
+    const link = async () => {
+      const { code } = await (await server.post("/v1/session-codes", {}, headers)).json();
+      return `#code=${code}`;
+    };
+    const page = await bench.open(server.url, { key: API_KEY });
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    let visits = 0;
+    /** The question that was asked, and the key afterwards. */
+    const visit = async (fragment: string, answer: "accept" | "dismiss") => {
+      const questions: string[] = [];
+      const reply = async (dialog: Dialog) => {
+        questions.push(dialog.message());
+        await dialog[answer]();
+      };
+      page.on("dialog", reply);
+      await page.goto(`${server.url}/?n=${++visits}${fragment}`);
+      await page.getByRole("navigation", { name: "Pages" }).waitFor();
+      page.off("dialog", reply);
+      return { questions, key: await page.evaluate("sessionStorage.getItem('flywheel.key')") };
+    };
+    const question = "Sign in as stranger, in the workspace elsewhere?";
+    const ended = page.waitForResponse((response) => response.url().endsWith("/sessions/current"));
+    expect(await visit(await link(), "dismiss")).toEqual({ questions: [question], key: API_KEY });
+    expect((await ended).status()).toBe(204);
+    expect(await visit("#code=wrong", "accept")).toEqual({ questions: [], key: API_KEY });
+    const accepted = await visit(await link(), "accept");
+    expect(accepted.questions).toEqual([question]);
+    expect(accepted.key).not.toBe(API_KEY);
   });
 
   it("keeps a token on this device when told to", async () => {
