@@ -2,6 +2,7 @@
 // other.
 
 import { randomUUID } from "node:crypto";
+import { EngineUnavailable } from "../errors/engine-unavailable.ts";
 import type { Log } from "../observe/log.ts";
 import { isOperation } from "../store/job-table.ts";
 import type { ModelRecord } from "../store/model-table.ts";
@@ -165,7 +166,7 @@ export class TrainingService {
   /** Throws when a base model's policies cannot be served. */
   checkEngines(): void {
     for (const name of this.bases.names()) {
-      if (!this.bases.get(name)!.engine.healthy()) throw new Error(`the engine of ${name} is not running`);
+      if (!this.bases.get(name)!.engine.healthy()) throw new EngineUnavailable(`the engine of ${name} is not running`);
     }
   }
 

@@ -37,7 +37,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       registerTrainingRecords(scope, training);
       registerCurves(scope, training);
       registerNews(scope, service, training);
-      registerTrainingStatus(scope, training);
+      registerTrainingStatus(scope, service, training);
       registerTrainingRuns(scope, training);
     });
     app.register(async (scope) => {

@@ -3,12 +3,27 @@
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { replicaAlias } from "../../engine/fleet/replica.ts";
+import { toServiceError } from "../../errors/service-error.ts";
 import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
+import type { Service } from "../service.ts";
 import { documented, ServerList } from "./training.schema.ts";
 
-export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
+export function registerTrainingStatus(app: FastifyInstance, { log }: Service, training: TrainingService): void {
+  /** Everybody reads the answer, so it has no text of an exception; the log does. */
+  const timed = async (part: string, check: () => void | Promise<void>) => {
+    const start = performance.now();
+    const errors: string[] = [];
+    try {
+      await check();
+    } catch (error) {
+      log.warn("a check of the system failed", { part, error });
+      errors.push(toServiceError(error).message);
+    }
+    return { success: errors.length === 0, duration: (performance.now() - start) / 1000, errors };
+  };
+
   app.get(
     "/v1/preview/base-models",
     documented("Models that can be trained", { response: Type.Array(Type.String()) }, "public"),
@@ -21,9 +36,9 @@ export function registerTrainingStatus(app: FastifyInstance, training: TrainingS
     "/v1/system-check",
     documented("Whether every part works; 503 when one does not", {}, "public"),
     async (_request, reply) => {
-      const database = await timed(() => training.checkDatabase());
-      const trainer = await timed(() => training.checkTrainer());
-      const engine = await timed(() => training.checkEngines());
+      const database = await timed("database", () => training.checkDatabase());
+      const trainer = await timed("trainer", () => training.checkTrainer());
+      const engine = await timed("engines", () => training.checkEngines());
       if (!database.success || !trainer.success || !engine.success) reply.code(503);
       // clients of the hosted service know these names; work is queued for this machine's cores
       const servers = database.success ? await training.servers() : [];
@@ -63,15 +78,4 @@ function present(server: SeenServer, caller: Principal) {
       .filter((job) => owner === null || job.owner === owner)
       .map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
   };
-}
-
-async function timed(check: () => void | Promise<void>) {
-  const start = performance.now();
-  const errors: string[] = [];
-  try {
-    await check();
-  } catch (error) {
-    errors.push((error as Error).message);
-  }
-  return { success: errors.length === 0, duration: (performance.now() - start) / 1000, errors };
 }
