@@ -17,49 +17,55 @@ export interface TextLogprob {
   top: Record<string, number> | null;
 }
 
+type ArrayName = keyof Static<typeof TextLogprobs>;
+
 /** The arrays of a text, as JSON that grows. */
 export class TextLogprobArrays {
   /** In characters, as Python clients count, not UTF-16 units. */
   #offset = 0;
-  #offsets = "";
-  #logprobs = "";
-  #tokens = "";
-  #tops = "";
+  /** Elements as JSON, with commas. They are joined when they are taken. */
+  #parts: Record<ArrayName, string[]> = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
+  /** Characters of JSON since the last `take`. */
+  #length = 0;
 
-  /** What follows this much. */
+  /** What follows this much, which several texts may begin with. */
   static behind(prompt: TextLogprobArrays): TextLogprobArrays {
     const arrays = new TextLogprobArrays();
     arrays.#offset = prompt.#offset;
-    arrays.#offsets = prompt.#offsets;
-    arrays.#logprobs = prompt.#logprobs;
-    arrays.#tokens = prompt.#tokens;
-    arrays.#tops = prompt.#tops;
+    arrays.#length = prompt.#length;
+    for (const [name, parts] of Object.entries(prompt.#parts)) {
+      if (parts.length > 1) parts.splice(0, parts.length, parts.join(""));
+      arrays.#parts[name as ArrayName] = [...parts];
+    }
     return arrays;
   }
 
-  /** Characters of JSON since the last `take`. */
   get length(): number {
-    return this.#offsets.length + this.#logprobs.length + this.#tokens.length + this.#tops.length;
+    return this.#length;
   }
 
   add({ token, logprob, top }: TextLogprob): void {
-    const comma = this.#offsets === "" ? "" : ",";
-    this.#offsets += `${comma}${this.#offset}`;
-    this.#logprobs += `${comma}${JSON.stringify(logprob)}`;
-    this.#tokens += `${comma}${JSON.stringify(token)}`;
-    this.#tops += `${comma}${JSON.stringify(top)}`;
+    const element = { text_offset: this.#offset, token_logprobs: logprob, tokens: token, top_logprobs: top };
+    for (const [name, value] of Object.entries(element)) {
+      const parts = this.#parts[name as ArrayName];
+      const json = JSON.stringify(value);
+      this.#length += json.length + 1;
+      parts.push(parts.length === 0 ? json : `,${json}`);
+    }
     this.#offset += Array.from(token).length;
   }
 
   /** The arrays since the last call. Offsets go on. */
   take(): string {
-    const arrays = {
-      text_offset: `[${this.#offsets}]`,
-      token_logprobs: `[${this.#logprobs}]`,
-      tokens: `[${this.#tokens}]`,
-      top_logprobs: `[${this.#tops}]`,
-    } satisfies Record<keyof Static<typeof TextLogprobs>, string>;
-    this.#offsets = this.#logprobs = this.#tokens = this.#tops = "";
+    const { text_offset, token_logprobs, tokens, top_logprobs } = this.#parts;
+    const list = (parts: string[]) => `[${parts.splice(0).join("")}]`;
+    this.#length = 0;
+    const arrays: Record<ArrayName, string> = {
+      text_offset: list(text_offset),
+      token_logprobs: list(token_logprobs),
+      tokens: list(tokens),
+      top_logprobs: list(top_logprobs),
+    };
     return jsonWith(arrays, arrays);
   }
 }

@@ -66,10 +66,10 @@ export function answerCompletion(
 
 async function wholeReply({ facts, prompts }: PreparedCompletion): Promise<string> {
   const giveWay = givingWay();
-  const choices: string[] = [];
+  let choices = "";
   for (const prompt of prompts) {
     for (const { json } of prompt.take()) {
-      choices.push(json);
+      choices += `${choices === "" ? "" : ","}${json}`;
       await giveWay();
     }
   }
@@ -86,5 +86,5 @@ async function wholeReply({ facts, prompts }: PreparedCompletion): Promise<strin
     usage: usageOf(facts, { completion: completionTokens, cached: cachedTokens, reasoning: 0 }),
     kv_transfer_params: prompts.find((prompt) => prompt.kvTransferParams)?.kvTransferParams ?? null,
   };
-  return jsonWith(reply, { choices: `[${choices.join(",")}]` });
+  return jsonWith(reply, { choices: `[${choices}]` });
 }
