@@ -5,6 +5,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { PACKAGE_VERSION } from "../system/version.ts";
+import { withCommonErrors } from "./common-errors.ts";
 import { etagOf, type PageFile, sendPageFile } from "./http/page-file.ts";
 import { type OpenApiDocument, referencePage } from "./reference-page.ts";
 
@@ -30,7 +31,7 @@ export function registerOpenApi(app: FastifyInstance): void {
     let document: PageFile | null = null;
     let page: PageFile | null = null;
     scope.addHook("onReady", async () => {
-      const described = app.swagger();
+      const described = withCommonErrors(app.swagger());
       document = await fileOf("application/json; charset=utf-8", JSON.stringify(described));
       page = await fileOf("text/html; charset=utf-8", referencePage(described as unknown as OpenApiDocument));
     });

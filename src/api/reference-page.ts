@@ -20,7 +20,11 @@ interface Operation {
   description?: string;
   security?: unknown[];
   requestBody?: { content: Record<string, { schema: SchemaNode }> };
-  responses?: Record<string, { description?: string; content?: Record<string, { schema?: SchemaNode }> }>;
+  /** Common errors are references. */
+  responses?: Record<
+    string,
+    { description?: string; content?: Record<string, { schema?: SchemaNode }>; $ref?: string }
+  >;
 }
 
 export interface OpenApiDocument {
@@ -52,6 +56,8 @@ function section(id: string, path: string, method: string, operation: Operation)
   const open = operation.security?.length === 0 ? " No token needed." : "";
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   const replies = Object.entries(operation.responses ?? {}).map(([status, reply]) => {
+    const [, shape, of] = /(\w+?)(\d+)$/.exec(reply.$ref ?? "") ?? [];
+    if (of !== undefined) return `<p><code>${of}</code> ${escapeHtml(shape!)}</p>`;
     const contents = Object.entries(reply.content ?? {});
     return contents.map(([type, { schema }]) => details(`${status} ${type}`, schema)).join("");
   });

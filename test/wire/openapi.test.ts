@@ -56,6 +56,21 @@ type Body = { content?: Record<string, { schema?: object }> };
 const schemasOf = (body: Body | undefined) =>
   Object.values(body?.content ?? {}).flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
 
+it("says which errors every route gives, each once", () => {
+  const { paths, components } = JSON.parse(readFileSync(file, "utf8"));
+  for (const [path, methods] of Object.entries<Record<string, { security?: []; responses: object }>>(paths)) {
+    for (const { security, responses } of Object.values(methods)) {
+      if (security === undefined)
+        expect(Object.keys(responses), path).toEqual(expect.arrayContaining(["401", "403", "503"]));
+      for (const [, name] of JSON.stringify(responses).matchAll(/#\/components\/responses\/(\w+)/g)) {
+        expect(components.responses).toHaveProperty(name!);
+      }
+    }
+  }
+  expect(Object.keys(paths["/v1/chat/completions"].post.responses)).toContain("429");
+  expect(Object.keys(paths["/v1/preview/models/{id}"].get.responses)).toContain("404");
+});
+
 it("renders the reference page without scripts or downloads", async () => {
   const response = await fetch(`${server.url}/docs`);
   expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
