@@ -1,6 +1,7 @@
 // Errors for clients. A ServiceError names a row of the error table and adds a message about this request. Anything else
 // that is thrown becomes `internal_error`, and its text stays out of the response.
 import { CommitUnknown } from "./commit-unknown.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { EngineUnavailable } from "./engine-unavailable.ts";
 import type { ErrorRow } from "./error-row.ts";
 import { ERRORS, type ErrorCode } from "./error-table.ts";
@@ -68,5 +69,6 @@ export function toServiceError(thrown: unknown): ServiceError {
     const message = "The database was lost during the change. Look whether it took effect before you repeat it.";
     return new ServiceError("outcome_unknown", message, { cause: thrown });
   }
+  if (isDiskFull(thrown)) return new ServiceError("storage_full", "The server's disk is full.", { cause: thrown });
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });
 }

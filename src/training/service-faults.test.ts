@@ -180,7 +180,7 @@ describe("faults", () => {
     const job = await submit(bench, model.id);
     expect((await ended(bench, job)).at(-1)).toMatchObject({
       type: "training_failed",
-      data: { error_message: "no space left" },
+      data: { error_message: "the server's disk is full" },
     });
     expect(finish).toHaveBeenCalledTimes(2);
     // it fails once more, in recording the failure: the room kept aside is given up for it

@@ -4,6 +4,7 @@ Rank 0 talks to the server and hands tasks to the others. A rank ends with its p
 other rank: nothing may stay behind and hold a GPU.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -38,6 +39,7 @@ START = timedelta(minutes=10)
 STORE_SECONDS = 2
 # Faults of the task itself. The process stays usable after them.
 FAULTS = (AdapterError, ModelError, TaskError, TooLong)
+DISK_FULL = "the server's disk is full"
 NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
 NO_ROOM = (
     "the base model does not fit the free memory of this GPU: end other programs that use it, "
@@ -100,8 +102,11 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
             channel.send({"type": "done", "id": number, "result": result})
         except Cancelled:
             channel.send({"type": "cancelled", "id": number})
-        except FAULTS as error:
-            channel.send({"type": "failed", "id": number, "message": str(error)})
+        except (*FAULTS, OSError) as error:
+            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            if isinstance(error, OSError) and not full:
+                raise
+            channel.send({"type": "failed", "id": number, "message": DISK_FULL if full else str(error)})
             if world.size > 1:
                 # other ranks may be in the middle of it
                 os._exit(1)

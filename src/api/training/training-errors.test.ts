@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
+import { toServiceError } from "../../errors/service-error.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { fromPolicy, fromTraining } from "./training-errors.ts";
 
-it.each(["ENOSPC", "EDQUOT", "SQLITE_FULL"])("answers 507 when the disk is full (%s)", (code) => {
+it.each(["ENOSPC", "EDQUOT", "SQLITE_FULL", "53100"])("answers 507 when the disk is full (%s)", (code) => {
   const thrown = Object.assign(new Error("no space left on device, write '/secret'"), { code });
-  expect(fromTraining(thrown)).toMatchObject({ status: 507, message: "The server's disk is full." });
+  expect(toServiceError(fromTraining(thrown))).toMatchObject({ status: 507, message: "The server's disk is full." });
 });
 
 it("names the field that the error is about", () => {

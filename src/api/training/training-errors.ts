@@ -2,7 +2,6 @@
 
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { ServiceError } from "../../errors/service-error.ts";
-import { isDiskFull } from "../../training/files/disk-full.ts";
 import { TrainingError, type TrainingErrorCode } from "../../training/training-error.ts";
 
 /** The code in the error table, and the request field that the error is about. */
@@ -45,9 +44,8 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   no_runs: { code: "not_supported" },
 };
 
-/** The wire error for a training error or a full disk. Returns other errors unchanged. */
+/** The wire error for a training error. Returns other errors unchanged. */
 export function fromTraining(thrown: unknown): unknown {
-  if (isDiskFull(thrown)) return wireError(new TrainingError("storage_full", {}, thrown));
   return thrown instanceof TrainingError ? wireError(thrown) : thrown;
 }
 

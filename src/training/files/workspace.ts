@@ -12,9 +12,9 @@
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDiskFull } from "../../errors/disk-full.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { StepFiles } from "../../store/model-table.ts";
-import { isDiskFull } from "./disk-full.ts";
 import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftovers.ts";
 import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";

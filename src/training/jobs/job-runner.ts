@@ -3,6 +3,7 @@
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
+import { DISK_FULL, isDiskFull } from "../../errors/disk-full.ts";
 import { isStoreAway } from "../../errors/store-away.ts";
 import { SerialWork } from "../../pacing/serial-work.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
@@ -51,6 +52,7 @@ export class JobRunner {
   /** The answer to a claim was lost. */
   #mayHoldMore = false;
   #closed = false;
+  #later: NodeJS.Timeout | undefined;
 
   constructor(context: TrainingContext, journal: JobJournal, attempt: AttemptJob, retention: StepRetention) {
     this.#context = context;
@@ -128,6 +130,7 @@ export class JobRunner {
   /** Puts running jobs back in the queue; they start again with the next server. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#later);
     for (const { controller } of this.#running.values()) {
       controller.abort(new Stop("shutdown", "the server is stopping"));
     }
@@ -168,8 +171,15 @@ export class JobRunner {
     } catch (error) {
       log.error("the next training job could not be looked up", { error });
       this.#mayHoldMore ||= error instanceof CommitUnknown;
+      this.#lookLater();
       return null;
     }
+  }
+
+  /** Nobody else may wake this server: the disk is full, or the database away. */
+  #lookLater(): void {
+    clearTimeout(this.#later);
+    if (!this.#closed) this.#later = setTimeout(() => void this.pump(), RETRY_MS).unref();
   }
 
   /** A job that was claimed for this server without its hearing of it: the answer was lost. */
@@ -199,7 +209,8 @@ export class JobRunner {
         await this.#requeue(lease);
         return;
       }
-      const message = await this.#forClients(job, error instanceof Error ? error.message : String(error));
+      const said = isDiskFull(error) ? DISK_FULL : error instanceof Error ? error.message : String(error);
+      const message = await this.#forClients(job, said);
       if (error instanceof Stop) log.info("training job cancelled", { job: job.id, model: job.modelId, message });
       else log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
       await this.#finishSurely(lease, error instanceof Stop ? cancelled(message) : failed(message));

@@ -1,6 +1,7 @@
 // Where an attempt starts: the model, the base model it runs on and the step it continues.
 
 import { join } from "node:path";
+import { DISK_FULL } from "../../errors/disk-full.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
@@ -22,7 +23,7 @@ export async function startingPoint(
   { modelTable, bases, workspace }: TrainingContext,
 ): Promise<StartingPoint> {
   // otherwise its events and files take the room needed to record its end
-  if (!workspace.keepReserve()) throw new Error("the server's disk is full");
+  if (!workspace.keepReserve()) throw new Error(DISK_FULL);
   const model = await modelTable.get(job.modelId);
   if (!model) throw new Error("its model was deleted");
   const base = bases.get(model.baseModel);

@@ -3,6 +3,7 @@
 
 import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { DISK_FULL, isDiskFull } from "../../errors/disk-full.ts";
 import type { TaskModel } from "../contract.ts";
 import type { FromTrainer, ToTrainer, WorkMessage } from "../trainer-messages.ts";
 import { longestSequence, NO_BFLOAT16 } from "./longest-sequence.ts";
@@ -32,6 +33,7 @@ async function work(message: WorkMessage): Promise<void> {
     send({ type: "done", result: await resultOf(message) });
   } catch (error) {
     if (error instanceof Cancelled) send({ type: "cancelled" });
+    else if (isDiskFull(error)) send({ type: "failed", message: DISK_FULL });
     else send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
   }
 }
