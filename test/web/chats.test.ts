@@ -22,6 +22,20 @@ const isKept = (length: number) => `new Promise((resolve) => {
   });
 })`;
 
+/** Runs in the page: whether some of an answer is kept. */
+const HAS_WORDS = `new Promise((resolve) => {
+  indexedDB.databases().then(([{ name }]) => {
+    const opening = indexedDB.open(name);
+    opening.onsuccess = () => {
+      const reading = opening.result.transaction("answers").objectStore("answers").getAll();
+      reading.onsuccess = () => {
+        opening.result.close();
+        resolve(reading.result.some(({ replies }) => replies.some(({ content }) => content.length > 20)));
+      };
+    };
+  });
+})`;
+
 inBrowser("conversations", (bench) => {
   const server = shared(startTestServer);
   const open = (query = "", options = {}) => bench.open(`${server.url}/${query}`, { key: API_KEY, ...options });
@@ -170,6 +184,18 @@ inBrowser("conversations", (bench) => {
     await ask(page, "say:Done.");
     await page.reload();
     await page.getByText("Done.", { exact: true }).waitFor();
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+  });
+
+  it("have an answer as far as it came when the page is left, and no draft of what was asked", async () => {
+    const page = await open("?max_tokens=1900");
+    await page.getByLabel("Message", { exact: true }).fill("go on");
+    await page.keyboard.press("Enter");
+    await expect.poll(async () => (await page.getByRole("article").textContent())?.length).toBeGreaterThan(100);
+    await expect.poll(() => page.evaluate(HAS_WORDS)).toBe(true);
+    await page.reload();
+    await page.getByText("Stopped.").or(page.getByText("1,900 tokens")).waitFor();
+    expect((await page.getByRole("article").textContent())!.length).toBeGreaterThan(20);
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
   });
 

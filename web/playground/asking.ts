@@ -138,8 +138,8 @@ async function ask(wanted: readonly Wanted[], onSent: () => void = () => {}): Pr
       const picks = { [placeKey(question.after)]: question.id, [question.id]: `${answers.id}:0` };
       columns[column] = { picks: { ...columns[column]?.picks, ...way, ...picks } };
     }
+    onSent(); // before the chat is kept: what is sent is no draft any more
     update({ turns, columns, at: Date.now() }, { answers: made.map(({ answers }) => answers.id) });
-    onSent();
   });
   await work((signal) => Promise.all(made.map(({ column, answers }) => run(column, answers, signal, now.toolTurns))));
 }

@@ -2,7 +2,7 @@
 import { messageOf } from "../session.ts";
 import { fromFile, toFile } from "./chat-file.ts";
 import { fromRecords } from "./chat-record.ts";
-import { chatStore, forgetChat, leave, noteChange, show } from "./keeping.ts";
+import { catchUp, chatStore, forgetChat, leave, noteChange, show } from "./keeping.ts";
 import { DEFAULTS, type Settings } from "./settings.ts";
 import { chat, draft, emptyChat, problem, settings, update } from "./state.ts";
 import { type Round, type Turn, type TurnId, without } from "./tree.ts";
@@ -30,6 +30,7 @@ export async function openChat(id: string, over: Partial<Settings>): Promise<voi
   }
   const kept = fromRecords(found.record, found.answers);
   show({ ...kept, settings: { ...kept.settings, ...over } }, true);
+  await catchUp(id);
 }
 
 /** An empty chat with the settings of this one, kept at once: it has an address from the start. Returns its id. */

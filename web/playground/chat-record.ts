@@ -123,7 +123,7 @@ export function toAnswersRecord(chat: string, { id, sent, exchange }: Answers): 
   const { messages: _messages, ...fields } = body;
   return {
     ...{ chat, id, sent, body: fields, messages: messagesIn({ exchange }).map(keyOf) },
-    exchange: { ...rest, promptIds: Int32Array.from(rest.promptIds), state: settled(rest.state) },
+    exchange: { ...rest, promptIds: Int32Array.from(rest.promptIds) },
     replies: replies.map((reply) => ({
       ...{ ...reply, tokens: reply.tokens.pack(), tokenIds: Int32Array.from(reply.tokenIds) },
     })),

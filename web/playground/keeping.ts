@@ -3,7 +3,6 @@
 import { batch, effect, signal, untracked } from "@preact/signals";
 import { me } from "../server-facts.ts";
 import { apiKey, messageOf } from "../session.ts";
-import { fromFile } from "./chat-file.ts";
 import {
   type Chat,
   fromRecords,
@@ -15,10 +14,11 @@ import {
   toRecord,
 } from "./chat-record.ts";
 import { ChatStore } from "./chat-store.ts";
+import { forgetOld, importOld } from "./old-chats.ts";
 import { isRunning } from "./reply.ts";
 import { stop } from "./running.ts";
 import { DEFAULTS } from "./settings.ts";
-import { type Changes, chat, draft, editing, emptyChat, problem, settings, whenChanged } from "./state.ts";
+import { type Changes, chat, draft, editing, emptyChat, isBusy, problem, settings, whenChanged } from "./state.ts";
 import type { Answers, Turn, TurnId } from "./tree.ts";
 
 /** All chats of this user in this browser, the newest first. */
@@ -28,7 +28,8 @@ export const isKept = signal(false);
 
 /** How long after a change it is kept; changes come with every key. */
 const SOON_MS = 250;
-const OLD_PREFIX = "flywheel.chat.";
+/** How often answers that run are kept. */
+const SO_FAR_MS = 1_000;
 
 let store: ChatStore | null = null;
 /** Resolves when somebody is signed in. */
@@ -93,14 +94,21 @@ export function followUser(): void {
   effect(() => {
     if (apiKey.value === null) untracked(forgetShown);
   });
-  addEventListener("pagehide", () => {
-    // as far as they have come
-    for (const turn of chat.value.turns.values()) {
-      if (turn.kind === "answers" && isRunning(turn.exchange)) unsaved.answers.add(turn.id);
-    }
-    void save(true);
+  effect(() => {
+    if (!isBusy.value) return;
+    const ticks = setInterval(keepSoFar, SO_FAR_MS);
+    return () => clearInterval(ticks);
   });
+  addEventListener("pagehide", keepSoFar);
   document.addEventListener("visibilitychange", () => void save());
+}
+
+/** Answers that run, as far as they have come: whoever reloads the page finds them stopped there. */
+function keepSoFar(): void {
+  for (const turn of chat.value.turns.values()) {
+    if (turn.kind === "answers" && isRunning(turn.exchange)) unsaved.answers.add(turn.id);
+  }
+  void save();
 }
 
 /** The next user must see nothing of this one's. */
@@ -151,7 +159,7 @@ export function noteChange({ answers, gone }: Changes): void {
 }
 
 /** One after the other, so that an older state never follows a newer one. */
-function save(isLeaving = false): Promise<void> {
+function save(): Promise<void> {
   const isDue = timer !== undefined || unsaved.answers.size > 0 || unsaved.gone.size > 0;
   clearTimeout(timer);
   timer = undefined;
@@ -160,12 +168,12 @@ function save(isLeaving = false): Promise<void> {
   const isWorthIt = isKept.value || now.chat.turns.size > 0 || now.draft !== "";
   if (!isWorthIt) return saving;
   const turns = [...unsaved.answers].map((id) => now.chat.turns.get(id));
-  const changed = turns.filter((turn) => turn?.kind === "answers" && (isLeaving || !isRunning(turn.exchange)));
+  const changed = turns.filter((turn) => turn?.kind === "answers");
   const gone = [...unsaved.gone];
   unsaved.answers.clear();
   unsaved.gone.clear();
   const target = opened.promise; // a later user has another
-  saving = saving.then(async () => keep(await target, now, changed as Answers[], gone));
+  saving = saving.then(async () => keep(await target, now, changed, gone));
   return saving;
 }
 
@@ -192,18 +200,30 @@ async function loadHeads(): Promise<void> {
   if (own === store) heads.value = found;
 }
 
+/** Chats that other tabs have changed since they were read here. */
+const missed = new Set<string>();
+
 /** What another tab has added to the chat that is shown. */
 async function adopt(id: string): Promise<void> {
+  missed.add(id);
   await loadHeads();
-  const found = id === chat.value.id ? await store?.read(id) : null;
+  await catchUp(id);
+}
+
+/** Adopts what another tab has changed, also while the chat was being opened here. */
+export async function catchUp(id: string): Promise<void> {
+  if (id !== chat.value.id || !missed.delete(id)) return;
+  const found = await store?.read(id);
   if (found === null || found === undefined || id !== chat.value.id) return;
   const mine = toRecord({ chat: chat.value, settings: settings.value, draft: draft.value, deleted });
-  const both = fromRecords(merged(mine, found.record), found.answers);
+  // what still runs there comes when it is done
+  const over = found.answers.filter(({ exchange }) => !isRunning(exchange));
+  const both = fromRecords(merged(mine, found.record), over);
   deleted = both.deleted;
   const turns = new Map<TurnId, Turn>();
   for (const turn of both.chat.turns.values()) turns.set(turn.id, turn);
   for (const turn of chat.value.turns.values()) {
-    // an answer that runs here has no record yet, and one that was carried on there has more replies
+    // an answer that runs here has no record yet, and what was carried on there is longer
     const other = turns.get(turn.id);
     const isLonger = other?.kind === "answers" && turn.kind === "answers" && lengthOf(other) > lengthOf(turn);
     if (!deleted.includes(turn.id) && !isLonger) turns.set(turn.id, turn);
@@ -211,32 +231,6 @@ async function adopt(id: string): Promise<void> {
   chat.value = { ...chat.value, turns, columns: both.chat.columns };
 }
 
-function lengthOf({ exchange }: Answers): number {
-  return exchange.replies.length;
-}
-
-/** Chats that earlier versions of the page kept elsewhere come here once. */
-async function importOld(own: ChatStore): Promise<void> {
-  for (const key of oldKeys()) {
-    try {
-      const kept = fromFile(localStorage.getItem(key)!);
-      const id = key.slice(OLD_PREFIX.length);
-      const at = Number(/"at":(\d+)/.exec(localStorage.getItem(key)!)?.[1] ?? Date.now());
-      const now = { ...kept, chat: { ...kept.chat, id, at } };
-      const turns = [...now.chat.turns.values()].filter((turn) => turn.kind === "answers");
-      const answers = turns.map((turn) => toAnswersRecord(id, turn));
-      await own.write(headOf(now), toRecord(now), answers, []);
-    } catch {
-      continue; // it stays where it is: nothing is dropped that could not be kept
-    }
-    localStorage.removeItem(key);
-  }
-}
-
-function forgetOld(): void {
-  for (const key of oldKeys()) localStorage.removeItem(key);
-}
-
-function oldKeys(): string[] {
-  return Object.keys(localStorage).filter((key) => key.startsWith(OLD_PREFIX));
+function lengthOf({ exchange: { replies } }: Answers): number {
+  return replies.reduce((sum, { tokenIds }) => sum + 1 + tokenIds.length, 0);
 }

@@ -152,7 +152,7 @@ export function snapshot(exchange: Exchange): Exchange {
   return { ...exchange, replies: exchange.replies.map((reply) => ({ ...reply })) };
 }
 
-export function isRunning(exchange: Exchange | null): boolean {
+export function isRunning(exchange: Pick<Exchange, "state"> | null): boolean {
   return exchange !== null && ["waiting", "streaming", "lost"].includes(exchange.state);
 }
 

@@ -74,7 +74,7 @@ export function wayOf(turns: Turns, { questions }: Versions, { picks }: Column):
     const place = key === undefined ? null : placeIn(key);
     const answers = place === null ? undefined : turns.get(place.turn);
     if (answers?.kind !== "answers") return [...rounds, { question, answers: null, reply: 0 }];
-    const reply = Math.min(place!.reply, answers.exchange.replies.length - 1);
+    const reply = Math.max(0, Math.min(place!.reply, answers.exchange.replies.length - 1));
     rounds.push({ question, answers, reply });
     after = { turn: answers.id, reply };
   }
