@@ -1,21 +1,26 @@
 // Looks at constraints for people, in a thread of its own (inspect-worker.ts). The thread starts with the first question and
-// takes one at a time. One that takes too long ends the thread; the next question starts another.
+// takes one at a time; clients take turns. One that takes too long ends the thread; the next question starts another.
 
 import { Worker } from "node:worker_threads";
-import { SerialWork } from "../pacing/serial-work.ts";
+import { FairQueue } from "../pacing/fair-queue.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import { ConstraintError } from "./constraint.ts";
+import { QueueFullError } from "./grammar-service.ts";
 import type { InspectJob, InspectResult } from "./inspect-worker.ts";
 import type { TokenVocabulary } from "./match/token-vocabulary.ts";
 
 /** The first question waits for the vocabulary's trie: 2 s at 150,000 tokens. */
 const TIMEOUT_MS = 30_000;
 
+/** Questions of one client that may wait. */
+const MAX_WAITING = 100;
+
 export type Inspection = Extract<InspectResult, { positions: unknown }>;
 
 export class GrammarInspector {
   readonly #vocabulary: () => TokenVocabulary;
-  readonly #turns = new SerialWork();
+  readonly #queue = new FairQueue<() => Promise<void>>({ waitingPerOwner: MAX_WAITING });
+  #busy = false;
   #worker: Worker | null = null;
 
   constructor(vocabulary: () => TokenVocabulary) {
@@ -23,17 +28,36 @@ export class GrammarInspector {
   }
 
   /**
-   * Rejects with ConstraintError if the constraint cannot be followed; any other rejection is an internal fault. null when
-   * `stopped` aborts before its turn.
+   * Rejects with ConstraintError if the constraint cannot be followed and with QueueFullError if `client` has too many
+   * questions waiting; any other rejection is an internal fault. null when `stopped` aborts before its turn.
    */
-  inspect(job: InspectJob, stopped: AbortSignal): Promise<Inspection | null> {
-    return this.#turns.run(async () => {
-      if (stopped.aborted) return null;
-      const result = await this.#ask(job);
-      if ("positions" in result) return result;
-      if ("refused" in result) throw new ConstraintError(result.refused, "structured_outputs");
-      throw new Error(`inspecting a constraint failed: ${result.fault}`);
+  inspect(job: InspectJob, client: string, stopped: AbortSignal): Promise<Inspection | null> {
+    return new Promise((resolve, reject) => {
+      const run = async (): Promise<void> => {
+        if (stopped.aborted) return resolve(null);
+        try {
+          resolve(inspectionOf(await this.#ask(job)));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (!this.#queue.add(client, run)) {
+        reject(new QueueFullError(`${MAX_WAITING} constraints of this token already wait to be looked at.`));
+      }
+      void this.#next();
     });
+  }
+
+  async #next(): Promise<void> {
+    if (this.#busy) return;
+    const turn = this.#queue.take();
+    if (turn === undefined) return;
+    this.#busy = true;
+    const from = performance.now();
+    await turn.item();
+    turn.end(performance.now() - from);
+    this.#busy = false;
+    void this.#next();
   }
 
   async close(): Promise<void> {
@@ -73,4 +97,11 @@ export class GrammarInspector {
     this.#worker = worker;
     return worker;
   }
+}
+
+/** Throws what went wrong. */
+function inspectionOf(result: InspectResult): Inspection {
+  if ("positions" in result) return result;
+  if ("refused" in result) throw new ConstraintError(result.refused, "structured_outputs");
+  throw new Error(`inspecting a constraint failed: ${result.fault}`);
 }

@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { ConstraintError } from "../../grammar/constraint.ts";
 import { GrammarInspector, type Inspection } from "../../grammar/grammar-inspector.ts";
+import { QueueFullError } from "../../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
 import { givingWay } from "../../pacing/give-way.ts";
 import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
@@ -188,8 +189,11 @@ async function look(
   const { eosTokenId } = service.text.tokenizer;
   const stopTokenIds = [...(eosTokenId === null ? [] : [eosTokenId]), ...service.defaults.eosTokenIds];
   try {
-    return (await inspector.inspect({ grammar, stopTokenIds, tokens }, stopped)) ?? nothing;
+    return (await inspector.inspect({ grammar, stopTokenIds, tokens }, client.id, stopped)) ?? nothing;
   } catch (error) {
+    if (error instanceof QueueFullError) {
+      throw new ServiceError("constraint_queue_full", error.message, { retryAfter: 1 });
+    }
     if (!(error instanceof ConstraintError)) throw error;
     throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
   }
