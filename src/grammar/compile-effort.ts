@@ -21,5 +21,9 @@ export function withinEffort<T>(work: () => T): T {
 /** Called wherever a constraint can cause much work. */
 export function spendEffort(units: number): void {
   left -= units;
-  if (left < 0) throw new GrammarError("the constraint is too complex: it takes too much work to compile");
+  if (left < 0) {
+    throw new GrammarError(
+      "the constraint is too complex: it takes too much work to compile; use fewer alternatives or properties, smaller counts, or a property with a constant in each object of a oneOf",
+    );
+  }
 }

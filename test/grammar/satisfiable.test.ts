@@ -198,6 +198,22 @@ describe("what random schemas found", () => {
   });
 });
 
+test("exactly one of a thousand closed objects without a tag", () => {
+  const branch = (i: number): object => ({
+    type: "object",
+    properties: { [`k${i}`]: { type: "integer" }, note: { type: "string" } },
+    required: [`k${i}`],
+    additionalProperties: false,
+  });
+  const key = compiled({ oneOf: Array.from({ length: 1000 }, (_, i) => branch(i)) });
+  expect(acceptsText(key, '{"k999":1,"note":"x"}')).toBe(true);
+  expect(acceptsText(key, '{"k1000":1}')).toBe(false);
+  // A name that one requires and the other allows does not tell them apart.
+  const open = { oneOf: [branch(0), { ...branch(0), required: ["note"] }] };
+  expect(acceptsText(compiled(open), '{"k0":1}')).toBe(true);
+  expect(acceptsText(compiled(open), '{"k0":1,"note":"x"}')).toBe(false);
+});
+
 describe("two thousand properties", () => {
   const names = Array.from({ length: 2000 }, (_, i) => `field_${i}`);
   const properties = Object.fromEntries(names.map((name) => [name, { type: "integer" }]));

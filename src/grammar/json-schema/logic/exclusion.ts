@@ -64,8 +64,8 @@ function plainDemands(
 
 /**
  * For each of many alternatives, the others that may share a value with it. Constants tell alternatives apart: their
- * own, or those of a property that all objects must have, such as the tag of a union. So a long union needs no comparison
- * of each alternative with each other.
+ * own, or those of a property that all objects must have, such as the tag of a union. So does a property that one must
+ * have and another must not. So a long union needs no comparison of each alternative with each other.
  */
 export function rivalsOf(
   document: SchemaDocument,
@@ -84,11 +84,45 @@ export function rivalsOf(
     }
     return own;
   });
+  const allowing = alternativesByName(alternatives);
   return (index) => {
     const own = keys[index];
-    const rivals = own ? [...own].flatMap((key) => byKey.get(key)!).concat(anywhere) : [...alternatives.keys()];
+    const rivals = own ? [...own].flatMap((key) => byKey.get(key)!).concat(anywhere) : allowing(alternatives[index]!);
     return [...new Set(rivals)].filter((other) => other !== index).sort((a, b) => a - b);
   };
+}
+
+/** Finds the alternatives that allow the rarest of the names that some alternative requires. */
+function alternativesByName(
+  alternatives: readonly (readonly Conjunction[])[],
+): (cases: readonly Conjunction[]) => readonly number[] {
+  /** Alternatives that allow only certain names, by these. */
+  const closed = new Map<string, number[]>();
+  const open: number[] = [];
+  for (const [index, cases] of alternatives.entries()) {
+    const names = cases.map(onlyNames);
+    if (names.includes(null)) open.push(index);
+    for (const name of new Set(names.flatMap((each) => each ?? []))) {
+      const holders = closed.get(name);
+      if (holders) holders.push(index);
+      else closed.set(name, [index]);
+    }
+  }
+  return (cases) => {
+    const required = (cases[0]?.required ?? []).filter((name) => cases.every((each) => isRequired(each, name)));
+    const holders = required.map((name) => closed.get(name) ?? []).sort((a, b) => a.length - b.length);
+    return holders[0] === undefined ? [...alternatives.keys()] : [...open, ...holders[0]];
+  };
+}
+
+function isRequired({ types, required }: Conjunction, name: string): boolean {
+  return types?.join() === "object" && required.includes(name);
+}
+
+/** The names that objects may have; null = any, or the values need not be objects. */
+function onlyNames({ types, listed, layers }: Conjunction): readonly string[] | null {
+  const layer = layers.find(({ additional, patterns }) => additional === false && patterns.length === 0);
+  return layer === undefined || listed !== null || types?.join() !== "object" ? null : Object.keys(layer.properties);
 }
 
 /** A property that every object must have, with a constant in each alternative; null = there is none. */
