@@ -4,12 +4,12 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { need, needing } from "../needs.ts";
 import { shared } from "../wire/shared-server.ts";
 import { API_KEY, startTestServer } from "../wire/test-server.ts";
 
 const hasHaproxy = spawnSync("haproxy", ["-v"]).status === 0;
-if (!hasHaproxy) console.warn("skipped: haproxy is not installed (apt-get install --no-install-recommends haproxy)");
 
 // haproxy checks servers without a host name
 const server = shared(() => startTestServer({ config: { allowedHosts: ["*"] } }));
@@ -39,7 +39,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe.skipIf(!hasHaproxy)("behind haproxy", () => {
+needing(need("haproxy", hasHaproxy)).describe("behind haproxy", () => {
   let haproxy: ChildProcess;
   let port: number;
 
