@@ -186,6 +186,33 @@ describe("preemption", () => {
     }
   });
 
+  it("admits nobody in the step that preempts: a newcomer would take the blocks just freed", async () => {
+    const { steps, driver } = recording({}, 6);
+    const first = driver.submit(generateRequest(range(4), { maxTokens: 12, ignoreEos: true }));
+    driver.submit(generateRequest(range(12, 40), { maxTokens: 12, ignoreEos: true }, { priority: 1 }));
+    for (let i = 0; i < 4; i++) await driver.step();
+    // 2 blocks and 4: nothing is left for the one that both let pass
+    driver.submit(generateRequest(range(3, 70), { maxTokens: 2 }, { priority: -1 }));
+    while (driver.stats().preemptions === 0) await driver.step();
+    expect(steps.at(-1)).toHaveLength(1);
+    await driver.step();
+    expect(steps.at(-1)!.map(({ length }) => length)).toEqual([1, 3]);
+    expect(tokensOf(driver.outputs.get(first)!)).toHaveLength(steps.length);
+    driver.engine.abortAll();
+  });
+
+  it("leaves a block for each running sequence, so that a newcomer is not preempted in its first steps", async () => {
+    const { steps, driver } = recording({}, 4);
+    driver.submit(generateRequest(range(4), { maxTokens: 6, ignoreEos: true }));
+    await driver.step();
+    await driver.step();
+    // The first holds 2 of 4 blocks, and will need a third.
+    driver.submit(generateRequest(range(8, 40), { maxTokens: 2, ignoreEos: true }));
+    while (driver.engine.busy) await driver.step();
+    expect(driver.stats().preemptions).toBe(0);
+    expect(steps.map((chunks) => chunks.length)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
+  });
+
   it("lets a request as large as the pool run alone", async () => {
     const { driver } = recording({}, 4);
     const outputs = await driver.run(generateRequest(range(6), { maxTokens: 10, ignoreEos: true }));

@@ -24,6 +24,14 @@ describe("Admission", () => {
     door.enter(2);
   });
 
+  it("says when to come back: at the recent pace, but within a minute", () => {
+    const door = new Admission({ slots: 2, queue: 998 });
+    door.enter(900);
+    // 10 and 500 choices too many, 2 at a time, a second each
+    expect(refusal(() => door.enter(110)).retryAfter).toBe(5);
+    expect(refusal(() => door.enter(600)).retryAfter).toBe(60);
+  });
+
   it("permanently refuses requests that could never fit", () => {
     expect(refusal(() => new Admission({ slots: 2, queue: 1 }).enter(4))).toMatchObject({
       code: "invalid_value",

@@ -41,6 +41,16 @@ it("takes over a block that ends where the prefix does", async () => {
   kv.checkIntegrity([second]);
 });
 
+it("evicts the end of a chain first: its beginning can be found without it", async () => {
+  const { kv, start } = bench(6);
+  const [first] = await start(1, 2, 3, 4, 5, 6, 7, 8);
+  kv.release(first);
+  // All 4 free blocks, and one of the 2 that are cached.
+  const [other] = await start(...Array.from({ length: 20 }, (_, i) => 20 + i));
+  kv.release(other);
+  expect((await start(1, 2, 3, 4, 9))[1]).toBe(4);
+});
+
 it("copies a block whose later links others may want, cached or held", async () => {
   const { kv, runner, start } = bench(6);
   const [first] = await start(1, 2, 3, 4, 5);

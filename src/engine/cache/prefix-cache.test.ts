@@ -34,6 +34,9 @@ describe("PrefixCache", () => {
     cache.remember(chainDigest(root, block(5, 6)), root, block(1, 2), 3, 0);
     expect(cache.lookup(root, block(5, 6)).block).toBeNull();
     expect(() => cache.checkIntegrity()).toThrow("wrong digest");
+    // And the same content after another chain.
+    cache.remember(chainDigest(root, block(7, 8)), cacheRoot(null, "salt"), block(7, 8), 4, 0);
+    expect(cache.lookup(root, block(7, 8)).block).toBeNull();
   });
 
   it("keeps the first block of a content and forgets on eviction", () => {
