@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const has = (command, ...args) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
 const binary = (name) => join("node_modules", ".bin", name);
@@ -12,7 +12,7 @@ const node = (name, ...args) => ({ name, command: process.execPath, args });
 
 /** Tests of vitest.config.ts. Its reporter counts them. */
 function tests(name, tier, { runner = process.execPath, before = [], args = [], env = {} } = {}) {
-  const vitest = createRequire(import.meta.url).resolve("vitest/vitest.mjs");
+  const vitest = join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs");
   const reporters = ["--reporter=default", "--reporter=./test/tiers/reporter.ts", "--silent=passed-only"];
   const command = [...before, runner, vitest, "run", ...reporters, ...args];
   return { name, command: command[0], args: command.slice(1), env: { FLYWHEEL_TIER: tier, ...env } };
