@@ -1,4 +1,4 @@
-// What the tests of /v1/responses share: one server for each file, and how to ask it.
+// What the tests of /v1/responses share: a server for each file, and how to ask it.
 import { expect, vi } from "vitest";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
 import { PROJECT_STORE, storesOf } from "../stores.ts";
@@ -13,29 +13,31 @@ const template = TEMPLATE.replace(
     "{% for c in m.tool_calls %}<{{ c.function.name }} {{ c.function.arguments | tojson }}>{% endfor %}{{ m.content }}",
 );
 const stores = storesOf(PROJECT_STORE);
-export const server = shared(async () => {
-  const database = await stores.database("responses");
-  const keys = [API_KEY, "other-key"];
-  return startTestServer({
-    config: { database, enableAutoToolChoice: true, toolCallParser: "hermes", apiKey: keys },
-    model: { toolFormat: toolCallFormat("hermes"), reasoning },
-    templates: new Map([["default", template]]),
+/** Files share modules, so each asks for a server of its own. It ends with the file. */
+export const responsesServer = (): TestServer =>
+  shared(async () => {
+    const database = await stores.database("responses");
+    const keys = [API_KEY, "other-key"];
+    return startTestServer({
+      config: { database, enableAutoToolChoice: true, toolCallParser: "hermes", apiKey: keys },
+      model: { toolFormat: toolCallFormat("hermes"), reasoning },
+      templates: new Map([["default", template]]),
+    });
   });
-});
 
-export const create = async (body: Record<string, unknown>, on: TestServer = server): Promise<Loose> => {
+const create = async (body: Record<string, unknown>, on: TestServer): Promise<Loose> => {
   const response = await on.post("/v1/responses", body);
   const text = await response.text();
   expect(response.status, text).toBe(200);
   return JSON.parse(text);
 };
-export const refuse = async (body: unknown, on: TestServer = server): Promise<Loose> => {
+const refuse = async (body: unknown, on: TestServer): Promise<Loose> => {
   const response = await on.post("/v1/responses", body);
   const text = await response.text();
   expect(response.status, text).toBeGreaterThanOrEqual(400);
   return { status: response.status, ...JSON.parse(text).error };
 };
-export const events = async (body: Record<string, unknown>, on: TestServer = server): Promise<Loose[]> => {
+const events = async (body: Record<string, unknown>, on: TestServer): Promise<Loose[]> => {
   const response = await on.post("/v1/responses", { ...body, stream: true });
   expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
   return (await response.text())
@@ -49,16 +51,24 @@ export const events = async (body: Record<string, unknown>, on: TestServer = ser
     });
 };
 /** The prompt of a request, as the server tokenised it. */
-export const promptOf = async (body: Record<string, unknown>): Promise<string> => {
+const promptOf = async (body: Record<string, unknown>, server: TestServer): Promise<string> => {
   const { engine } = server.service;
   const generate = vi.spyOn(engine, "generate");
   try {
-    await create(body);
+    await create(body, server);
     return server.service.text.tokenizer.decode([...generate.mock.lastCall![0].promptTokenIds]);
   } finally {
     generate.mockRestore();
   }
 };
+
+/** How to ask one server. */
+export const asking = (server: TestServer) => ({
+  create: (body: Record<string, unknown>, on = server) => create(body, on),
+  refuse: (body: unknown, on = server) => refuse(body, on),
+  events: (body: Record<string, unknown>, on = server) => events(body, on),
+  promptOf: (body: Record<string, unknown>) => promptOf(body, server),
+});
 
 export const add = {
   type: "function",

@@ -1,9 +1,12 @@
 // Responses that are kept: continuing, reading, deleting and referring to them, over HTTP.
 import { describe, expect, it, vi } from "vitest";
 import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
-import { add, CALL, create, events, promptOf, refuse, server } from "./responses-requests.ts";
+import { add, asking, CALL, responsesServer } from "./responses-requests.ts";
 import { sharedServer } from "./shared-server.ts";
 import { API_KEY, looseFetch } from "./test-server.ts";
+
+const server = responsesServer();
+const { create, events, promptOf, refuse } = asking(server);
 
 describe("stored responses", () => {
   const asOther = { authorization: "Bearer other-key" };
