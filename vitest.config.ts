@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /**
@@ -9,7 +10,7 @@ const TIER = process.env.FLYWHEEL_TIER;
 
 /** Tests with processes, browsers and databases, and those that take long. */
 const SYSTEM = [
-  "test/{chaos,clients,cluster,deploy,e2e,load,packed,postgres,s3,security,web}/**",
+  "test/{chaos,clients,cluster,deploy,e2e,load,packed,postgres,s3,web}/**",
   "test/wire/{cli-*,data-parallel,database,doctor*,fleet,lifecycle,remote-engine,uds}.test.ts",
   "test/reference/{batch-invariance,trainer}.test.ts",
   "test/gguf/**",
@@ -18,6 +19,9 @@ const SYSTEM = [
   "src/app/embedded-engine.test.ts",
   "src/training/process/*.test.ts",
 ];
+
+/** Attacks. They compare times, so nothing else runs beside them. */
+const SECURITY = ["test/security/**/*.test.ts"];
 
 /** What is tried in more ways than each change needs. */
 const MATRIX = [
@@ -82,8 +86,18 @@ const MORE_OFTEN = [
 const PROJECTS = {
   "": [project("all", ALL, BROWSER), postgres, ...MORE_OFTEN],
   // Files share modules: loading them for each would take longer than the tests.
-  test: [project("test", ALL, { exclude: [INSTALLED, ...SYSTEM, ...MATRIX], isolate: false, testTimeout: 60_000 })],
-  system: [project("system", SYSTEM, { exclude: [INSTALLED, ...MATRIX], ...BROWSER }), postgres],
+  test: [
+    project("test", ALL, {
+      exclude: [INSTALLED, ...SYSTEM, ...SECURITY, ...MATRIX],
+      isolate: false,
+      testTimeout: 60_000,
+    }),
+  ],
+  system: [
+    project("system", SYSTEM, { exclude: [INSTALLED, ...MATRIX], ...BROWSER }),
+    postgres,
+    project("security", SECURITY, { maxWorkers: 1, sequence: { groupOrder: 1 } }),
+  ],
   matrix: [project("matrix", MATRIX), ...MORE_OFTEN],
 };
 
@@ -95,6 +109,7 @@ if (process.env.FLYWHEEL_PROPERTY_SEED === undefined) {
 
 export default defineConfig({
   test: {
+    maxWorkers: availableParallelism(),
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
     testTimeout: 600_000,
     hookTimeout: 600_000,
