@@ -1,7 +1,7 @@
 // What every reply to one request shares, in both dialects, streamed or whole: id, names, usage. Computed once per request.
 import type { Static } from "typebox";
+import type { Config } from "../../config/options.ts";
 import type { SharedFields } from "../request/sampling.schema.ts";
-import type { Service } from "../service.ts";
 import type { Usage } from "./reply.schema.ts";
 import type { ServedModel } from "./served-model.ts";
 
@@ -24,7 +24,7 @@ export interface ReplyFacts {
 
 /** `own`: what differs between the dialects. */
 export function replyFacts(
-  { config, systemFingerprint }: Service,
+  { config, systemFingerprint }: { config: Config; systemFingerprint: string },
   body: Pick<SharedFields, "stream" | "stream_options">,
   model: ServedModel,
   own: Pick<ReplyFacts, "id" | "promptTokens" | "reasoningParsed">,
