@@ -2,7 +2,7 @@
 // results of MaskBench are made with. Works on the text itself: JavaScript's objects would reorder keys like "10" and
 // write 1.0 as 1.
 
-import { stringEnd } from "../../src/json/json-string.ts";
+import { stringEnd } from "../../src/json/json.ts";
 
 export interface JsonNode {
   /** As Python writes it. */

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../errors/service-error.ts";
-import { isJsonObject } from "../json/json-object.ts";
+import { isJsonObject } from "../json/json.ts";
 import { ChatReply } from "./chat/chat.response-schema.ts";
 import { answerChat } from "./chat/chat.route.ts";
 import { ChatRequest } from "./chat/chat.schema.ts";

@@ -1,7 +1,7 @@
 // One server option and how to parse it. Flags and environment variables give text; YAML gives typed values.
 // options.ts has the table of options, load.ts the order of precedence.
 
-import { isJsonObject } from "../json/json-object.ts";
+import { isJsonObject } from "../json/json.ts";
 import { s3Place } from "./s3-url.ts";
 
 export interface Option<T> {

@@ -2,8 +2,7 @@
 // of 1234567890123456789 may be an id. Such a number becomes an object with one key, because values travel to other
 // processes as JSON. The template runtime turns it into a number again.
 
-import { isJsonObject } from "./json-object.ts";
-import { stringEnd } from "./json-string.ts";
+import { isJsonObject, stringEnd } from "./json.ts";
 
 /** Key of the object that stands for a number; its value is the number as it was written. */
 export const EXACT_NUMBER_KEY = "\u0000number";

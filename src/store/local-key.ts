@@ -7,7 +7,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, type S
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { OperatorError } from "../errors/operator-error.ts";
-import { isJsonObject } from "../json/json-object.ts";
+import { isJsonObject } from "../json/json.ts";
 import { writeFileDurably } from "../system/durable-file.ts";
 import { isLoopback } from "../system/loopback.ts";
 

@@ -4,7 +4,7 @@ import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { need, needing } from "../../test/needs.ts";
-import type { JsonObject } from "../json/json-object.ts";
+import type { JsonObject } from "../json/json.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "./utf8.ts";

@@ -3,7 +3,7 @@
 // prompts need bounded time. Decoding never "cleans up" spaces.
 
 import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonObject } from "../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../json/json.ts";
 import { Detokenizer } from "./detokenizer.ts";
 import { type AddedToken, AddedTokenSplitter } from "./encoding/added-tokens.ts";
 import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";

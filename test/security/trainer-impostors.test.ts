@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { createTrainer } from "../../src/app/trainer.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { linesOf } from "../../src/json/json-lines.ts";
+import { linesOf } from "../../src/json/json.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { CommandProcess } from "../../src/training/process/command-process.ts";
 import { proofOf } from "../../src/training/process/key-proof.ts";

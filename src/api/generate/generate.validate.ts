@@ -1,6 +1,6 @@
 // Checks generate requests, and brings their fields into the flat form that the other dialects have.
 import { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
 import { readBody } from "../request/read-body.ts";
 import { stopList } from "../run/run-builder.ts";

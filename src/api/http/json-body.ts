@@ -5,8 +5,7 @@
 
 import { ServiceError } from "../../errors/service-error.ts";
 import { markNumbers, markPrintedNumbers } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
-import { stringEnd } from "../../json/json-string.ts";
+import { isJsonObject, stringEnd } from "../../json/json.ts";
 
 /** Deeper than any schema or message list needs, and shallow enough for every recursive reader after this one. */
 export const MAX_DEPTH = 256;

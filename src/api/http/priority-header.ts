@@ -2,7 +2,7 @@
 // that is not an integer is ignored.
 
 import type { FastifyRequest } from "fastify";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 
 export function bodyWithPriority({ body, headers }: Pick<FastifyRequest, "body" | "headers">): unknown {
   const header = headers["x-vllm-priority"];

@@ -1,7 +1,7 @@
 // Messages and content blocks of Anthropic's API → messages of a chat. A message of the user may carry results of tools and a
 // text; in a chat these are several messages.
 import { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { WireMessage } from "../request/message.schema.ts";
 import type { PromptBody } from "./messages.schema.ts";
 

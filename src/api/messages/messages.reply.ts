@@ -2,7 +2,7 @@
 // message_delta and message_stop. Text that cannot be sent yet is merged.
 import type { ServiceError } from "../../errors/service-error.ts";
 import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import { messagesError } from "../http/messages-error.ts";
 import { namedEvent } from "../http/sse.ts";

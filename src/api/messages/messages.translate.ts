@@ -1,6 +1,6 @@
 // A request of Anthropic's Messages API → a chat.
 import { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { WireMessage, WireTool } from "../request/message.schema.ts";
 import { effortFields } from "../request/reasoning-effort.ts";

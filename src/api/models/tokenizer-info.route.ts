@@ -2,7 +2,7 @@
 // because a template may say more than its owner wants to show.
 import type { FastifyInstance } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { AnyObject, ErrorBody } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
 

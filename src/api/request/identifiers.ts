@@ -2,7 +2,7 @@
 // arrive, in the words of each dialect. Texts may have it.
 import type { FastifyInstance } from "fastify";
 import type { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import type { Loc } from "./violations.ts";
 
 /** The place begins with path, query or body. */

@@ -8,7 +8,7 @@
 // Other formats are documentation.
 
 import type { Static, TSchema } from "typebox";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { Bounds, Fail, Scalars } from "./scalars.ts";
 import { type Loc, Violations } from "./violations.ts";
 

@@ -1,7 +1,7 @@
 // Items of the Responses API → messages of a chat. One turn of the assistant is several items: reasoning, a message, and a
 // function call for each tool. Templates expect them as one message.
 import { ServiceError } from "../../errors/service-error.ts";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { customCall } from "../request/custom-tools.ts";
 import type { WireMessage } from "../request/message.schema.ts";
 

@@ -1,5 +1,5 @@
 // Items as they are kept: the fields that this server knows, and nothing else that a client sends with them.
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { type Item, TEXT_PARTS } from "./items.ts";
 
 /** Longer ids are replaced. OpenAI's have at most 64 characters. */

@@ -2,7 +2,7 @@
 // not exist here.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { TextGrammar } from "../../grammar/constraint.ts";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { ChatRules } from "../chat/chat.validate.ts";
 import { type CustomTools, checkCustomTools, customFunction } from "../request/custom-tools.ts";

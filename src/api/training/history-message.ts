@@ -1,7 +1,7 @@
 // Reads messages of training data as chat does. A message that chat would refuse is kept with the reason: sampled
 // tokens can be trained without it, and one bad message must not fail the whole job.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { HistoryMessage } from "../../training/data/trajectory.ts";
 import { Message } from "../request/message.schema.ts";

@@ -3,7 +3,7 @@
 // print keep their written form. Errors say what is wrong with a value, not where it is.
 
 import { markPrintedNumbers } from "../../json/exact-json.ts";
-import { stringEnd } from "../../json/json-string.ts";
+import { stringEnd } from "../../json/json.ts";
 
 /**
  * Limit for one trajectory or example, and for the fields kept of one object. A sampled token takes 7 to 11 values (its

@@ -1,6 +1,6 @@
 // OpenAI-style cursor pages: clients send the last item's id as `after` until has_more is false.
 
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { PageQuery } from "./training.schema.ts";
 import { readQuery } from "./validation.ts";
 

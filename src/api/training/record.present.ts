@@ -1,6 +1,6 @@
 // The record of a job as clients see it: rows of groups, and one trajectory with its tokens.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import { mean } from "../../training/data/advantage.ts";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";

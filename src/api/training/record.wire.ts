@@ -1,7 +1,7 @@
 // What a client sent becomes the job's record, and a record becomes what a client sent.
 
 import { writeExactJson } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import type { SftExample } from "../../training/data/prepare-sft.ts";
 import type { GroupPart } from "../../training/data/trajectory.ts";
 import type { SentText } from "../../training/records/record-reader.ts";

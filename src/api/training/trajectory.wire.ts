@@ -1,6 +1,6 @@
 // Converts training data to the trainer's compact form. Items of a large body arrive one by one.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { SftExample } from "../../training/data/prepare-sft.ts";
 import type { GroupPart, History, Trajectory } from "../../training/data/trajectory.ts";
 import { chatTools } from "../request/messages.ts";

@@ -1,7 +1,7 @@
 // Finds out what answers at a URL: whether it lives, speaks vLLM's dialect with token ids, and which model it serves.
 // Without these facts no other check makes sense.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { ServedModel } from "./bench.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { errorText, type Replica, ReplicaError } from "./replica.ts";

@@ -1,6 +1,6 @@
 // Texts and conversations on which tokenizers and chat templates tend to differ.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 
 const WRITTEN_TEXTS = [
   "Hello, world!",

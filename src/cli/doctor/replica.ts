@@ -1,7 +1,7 @@
 // Talks to one replica over HTTP as the remote engine does: token ids to /v1/completions, every sampling field explicit.
 // It trusts nothing in the replies: a reply without token ids is a ReplicaError, not a crash.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 
 /** What the replica answered that a check cannot work with. `status` is 0 when there was no answer. */
 export class ReplicaError extends Error {

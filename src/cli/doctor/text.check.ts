@@ -1,7 +1,7 @@
 // Compares the replica's /tokenize with our tokenizer and chat template. A replica with another tokenizer would read
 // every prompt as something else, and its tokens would train the wrong text.
 
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { encodeChat } from "../../text/prompt.ts";
 import type { Bench } from "./bench.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";

@@ -2,7 +2,7 @@
 // was found. A field that is absent or null takes the fallback. One of the wrong type is an error, never a silent
 // default.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Larger than any dimension of any model, and small enough that products of two dimensions are exact. */

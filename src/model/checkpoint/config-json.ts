@@ -1,7 +1,7 @@
 // The configuration of a checkpoint as JSON: config.json of a folder, or what stands for it in a GGUF file.
 
 import { join } from "node:path";
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { readGgufConfig } from "../gguf/gguf-config.ts";
 import { isGguf } from "../gguf/is-gguf.ts";
 import { readJsonObject } from "./json-file.ts";

@@ -4,7 +4,7 @@
 // greedy).
 
 import { join } from "node:path";
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { readGgufGeneration } from "../gguf/gguf-config.ts";
 import { isGguf } from "../gguf/is-gguf.ts";
 import { ConfigFields } from "./config-fields.ts";

@@ -2,7 +2,7 @@
 // may come from anywhere, so size and nesting are bounded before parsing. config-fields.ts reads their fields.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { NORMS_AROUND, NORMS_BEFORE } from "../families/tensor-names.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { type ModelConfig, parseModelConfig, readModelConfig } from "./model-config.ts";

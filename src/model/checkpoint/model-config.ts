@@ -2,7 +2,7 @@
 // parseModelConfig makes it from config.json as written by transformers 4 (rope_theta, rope_scaling) or transformers 5
 // (rope_parameters, layer_types). ../families/ has what differs between model families; checkpoint.ts reads weights.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import type { ExpertsConfig, FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
 import { isGguf } from "../gguf/is-gguf.ts";

@@ -2,8 +2,7 @@
 // is checked completely: known dtypes, sizes that follow from the shapes, and tensors that fill the data section
 // exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
-import { isJsonObject } from "../../json/json-object.ts";
-import { stringEnd } from "../../json/json-string.ts";
+import { isJsonObject, stringEnd } from "../../json/json.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { parseJsonObject } from "./json-file.ts";
 

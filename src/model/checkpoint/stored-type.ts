@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { BLOCK_FORMATS, isWeightDtype } from "./block-formats.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { CheckpointError } from "./checkpoint-error.ts";

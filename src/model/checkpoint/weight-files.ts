@@ -4,7 +4,7 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";

@@ -1,7 +1,7 @@
 // What the families make of configurations as they are published, most of them in the form of transformers 4.
 
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { parseModelConfig } from "../checkpoint/model-config.ts";
 import { FUSED_MAPS } from "../checkpoint/sites.ts";
 import { NORMS_AFTER, NORMS_AROUND } from "./tensor-names.ts";

@@ -2,7 +2,7 @@
 // config.json into the one ModelConfig. To add a family, describe it in a file beside this one and list it in
 // registry.ts.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import { SEPARATE_MAPS, type SiteMaps } from "../checkpoint/sites.ts";
 import { NORMS_BEFORE, type NormNames, type TensorNames, USUAL_NAMES } from "./tensor-names.ts";

@@ -1,7 +1,7 @@
 // The architectures of GGUF files that can be served: the family of each, how its tensors are called, and the fields of
 // config.json that only it has. What all have in common is in gguf-config.ts.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
 import type { GgufFields } from "./gguf-fields.ts";
 

@@ -1,6 +1,6 @@
 // The config.json and generation_config.json that a GGUF file stands for. From there on a model is read as from a folder.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
 import { architectureOf } from "./architectures.ts";
 import { endTokens } from "./end-tokens.ts";

@@ -2,7 +2,7 @@
 // stages of tokenizer.json that we do not, and whole models that are not BPE.
 
 import * as library from "@huggingface/tokenizers";
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import type { AddedToken } from "./added-tokens.ts";
 
 export interface LibraryStages {

@@ -2,7 +2,7 @@
 // and SentencePiece-style space marks. Other kinds (WordPiece, CTC) are refused at load time, because their text cannot be
 // rebuilt from single tokens.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
 import type { PieceSpelling } from "./vocabulary.ts";
 

@@ -2,7 +2,7 @@
 // special_tokens_map.json as transformers does. The configuration names roles (bos, eos, ...) and may add tokens that
 // tokenizer.json lacks. A token with a role is always special.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { TextFiles } from "../tokenizer-files.ts";
 import type { AddedToken } from "./added-tokens.ts";
 

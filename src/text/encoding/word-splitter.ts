@@ -1,7 +1,7 @@
 // A section of text → words for the BPE model. This is the pre-tokenizer of tokenizer.json without its byte mapping, which
 // the encoder does itself. @huggingface/tokenizers runs every splitting rule but the byte-level one and that of Metaspace.
 
-import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { LibraryStages } from "./library.ts";
 
 /** `sectionIndex` counts the sections between added tokens; 0 is the beginning of the text. */

@@ -1,7 +1,7 @@
 // The text files of a checkpoint folder that the metadata of a GGUF file stand for: a tokenizer.json with the same ids as
 // llama.cpp's for every text, the roles of tokens, and the chat templates. From there on they are read as from a folder.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { type TextFiles, TextFilesError } from "../tokenizer-files.ts";
 import { preTokenizerNamed } from "./pre-tokenizers.ts";
 import { scoreMerges } from "./score-merges.ts";

@@ -1,7 +1,7 @@
 // How byte-level vocabularies cut a text into words before they merge. A GGUF file only names the way; the rules are here,
 // in the form of tokenizer.json.
 
-import type { JsonObject } from "../../json/json-object.ts";
+import type { JsonObject } from "../../json/json.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
 
 export interface PreTokenizer {

@@ -1,6 +1,6 @@
 // How much a template is given, to tell before rendering whether it may take long.
 
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 import type { RenderInput } from "../chat-template.ts";
 
 /** Some templates take quadratic time: 400 ms for 1,000 messages, 3 ms for 50. */

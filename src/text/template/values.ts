@@ -5,7 +5,7 @@
 // and a class for each of the rest. Lists and dicts never change: as in Jinja's sandbox, templates only build new ones.
 
 import { EXACT_NUMBER_KEY, isJsonNumber } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 
 export type Value =
   | undefined

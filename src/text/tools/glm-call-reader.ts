@@ -4,9 +4,7 @@
 // end shows whether they are JSON of a type that the schema allows.
 
 import type { ToolSignature } from "../../grammar/constraint.ts";
-import { isJson } from "../../json/is-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
-import { stringPiece } from "../../json/json-string.ts";
+import { isJson, isJsonObject, stringPiece } from "../../json/json.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import { Brackets } from "./brackets.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";

@@ -2,8 +2,7 @@
 // comes out when the arguments begin, and the arguments follow as they are written. Text that does not begin like a call is
 // handed back unchanged.
 
-import { isJson } from "../../json/is-json.ts";
-import { stringEnd } from "../../json/json-string.ts";
+import { isJson, stringEnd } from "../../json/json.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
 import { Brackets } from "./brackets.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";

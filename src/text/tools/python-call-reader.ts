@@ -2,7 +2,7 @@
 // literals only: strings, numbers, True, False, None, lists, tuples and dicts. JSON's spellings are understood too. The name
 // comes out with the first value. The first reader of a list of calls reads its opening bracket too.
 
-import { stringPiece } from "../../json/json-string.ts";
+import { stringPiece } from "../../json/json.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";
 
 const WORDS: Readonly<Record<string, string>> = {

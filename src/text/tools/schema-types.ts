@@ -1,6 +1,6 @@
 // The types of JSON that a schema of an argument allows. A text without quotes is read by them: "10115" is a number or a text.
 
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 
 export type JsonType = "string" | "number" | "boolean" | "object" | "array" | "null";
 

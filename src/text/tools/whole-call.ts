@@ -1,7 +1,7 @@
 // Reads a call that is there as a whole, with its keys in any order and its arguments as an object or as JSON text.
 
 import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 
 type Call = { name?: unknown; arguments?: unknown; parameters?: unknown };
 

@@ -4,7 +4,7 @@
 import { createReadStream, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { linesOf } from "../../json/json-lines.ts";
+import { linesOf } from "../../json/json.ts";
 import type { TakeBytes } from "../account.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
 

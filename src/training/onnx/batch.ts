@@ -1,7 +1,7 @@
 // Reads the sequences of a task, with what the loss needs for every trained token.
 
 import { createReadStream } from "node:fs";
-import { linesOf } from "../../json/json-lines.ts";
+import { linesOf } from "../../json/json.ts";
 import type { BatchSequence } from "../contract.ts";
 import type { RowSequence } from "./packing/micro-batch.ts";
 

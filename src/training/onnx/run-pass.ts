@@ -2,7 +2,7 @@
 // and the gradients of the summed loss. The gradients are written to a file, for an optimizer step later.
 
 import { createReadStream } from "node:fs";
-import { linesOf } from "../../json/json-lines.ts";
+import { linesOf } from "../../json/json.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft } from "../../model/lora/peft.ts";
 import { writeFileDurably } from "../../system/durable-file.ts";

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { linesOf } from "../../json/json-lines.ts";
+import { linesOf } from "../../json/json.ts";
 import { childEnvironment } from "../../system/child-environment.ts";
 import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
 import { type Challenges, isChallenge, isProof, newChallenge, proofOf } from "./key-proof.ts";

@@ -1,6 +1,6 @@
 // Finds a text in what was said in a trajectory or an example.
 
-import { isJsonObject } from "../../json/json-object.ts";
+import { isJsonObject } from "../../json/json.ts";
 
 /** Where messages are: those of a trajectory, its other histories, and those of an example. */
 const HISTORIES = ["messages_and_choices", "additional_histories", "messages"];

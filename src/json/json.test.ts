@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { linesOf } from "./json-lines.ts";
+import { linesOf } from "./json.ts";
 
 async function linesOfPieces(...pieces: string[]): Promise<string[]> {
   const found: string[] = [];

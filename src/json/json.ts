@@ -1,3 +1,38 @@
+// Small questions about JSON.
+
+// Tells JSON objects from lists, null and plain values.
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Whether a text is JSON.
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// The lines of a text that arrives in pieces. Only "\n" ends a line. node:readline of newer Node versions also splits at
+// U+2028 and U+2029, which JSON strings may contain.
+export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const piece of pieces) {
+    const [first, ...others] = piece.split("\n");
+    rest += first;
+    for (const other of others) {
+      yield rest;
+      rest = other;
+    }
+  }
+  if (rest !== "") yield rest;
+}
+
 // Finds the end of a string in JSON text. A regular expression that repeats an alternative would recurse once per
 // character and overflow the stack on a string of some megabytes.
 
