@@ -4,7 +4,7 @@
 import { totalmem } from "node:os";
 import type { SchedulingOptions } from "../engine/scheduling.ts";
 import { WorkerEngine } from "../engine/thread/worker-host.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { blockBytes, type CacheType, cacheTypeFor } from "../model/attention/cache-type.ts";
 import { longestRun } from "../model/attention/longest-run.ts";

@@ -7,7 +7,7 @@ import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts"
 import { LocalReplica } from "../engine/fleet/local-replica.ts";
 import { replicaAlias } from "../engine/fleet/replica.ts";
 import { DEFAULT_SCHEDULING } from "../engine/scheduling.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { eachTensor } from "../model/checkpoint/expected-tensors.ts";
 import { sharedEmbedding } from "../model/embedding.ts";

@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer as createSocket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { claimSocketPath } from "./unix-socket.ts";
 
 /** Connections that may wait to be accepted while the main thread works. The system may allow fewer. */

@@ -3,7 +3,7 @@
 import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
 import type { ModelFacts } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { GrammarService } from "../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isGguf } from "../model/gguf/is-gguf.ts";
 import { readGgufMetadata } from "../model/gguf/open-gguf.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";

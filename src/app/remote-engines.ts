@@ -11,7 +11,7 @@ import type { Engine } from "../engine/contract.ts";
 import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts";
 import type { ProbeTimes } from "../engine/remote/probe.ts";
 import { RemoteReplica } from "../engine/remote/remote-replica.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { CheckpointError } from "../model/checkpoint/checkpoint-error.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import type { ServedConfig } from "../model/checkpoint/served-config.ts";

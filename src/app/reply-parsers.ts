@@ -1,7 +1,7 @@
 // Which parsers the replies of a model go through, by the options and its chat template.
 
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { ToolCallFormat } from "../grammar/constraint.ts";
 import { type ReasoningStyle, reasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";

@@ -7,7 +7,7 @@ import { Service, type ServiceParts } from "../api/service.ts";
 import { shownConfig } from "../config/load.ts";
 import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { LogTail } from "../observe/log-tail.ts";
 import { Metrics } from "../observe/metrics.ts";

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isGguf } from "../model/gguf/is-gguf.ts";
 import type { Log } from "../observe/log.ts";
 import { childEnvironment } from "../system/child-environment.ts";

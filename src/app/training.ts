@@ -8,7 +8,7 @@ import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
 import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
 import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";

@@ -3,7 +3,7 @@
 import { existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 
 /** The longest path in bytes that every system takes (macOS takes the fewest). Longer ones would be cut silently. */
 const LONGEST_PATH = 103;

@@ -1,6 +1,6 @@
 // A minimal streaming client for chat completions: one POST, server-sent events in, pieces of text out.
 import { serverSentEvents } from "../client/server-sent-events.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 
 export interface ChatTarget {
   /** Ends in /v1. */

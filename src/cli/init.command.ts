@@ -14,7 +14,7 @@ import {
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 
 const PACKAGE = fileURLToPath(new URL("../../", import.meta.url));
 const TEMPLATE = join(PACKAGE, "templates/agent");

@@ -4,7 +4,7 @@
 
 import { spawn } from "node:child_process";
 import type { Command } from "commander";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { readLocalKey } from "../store/local-key.ts";
 import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
 import { operatorOf, SessionStore } from "../store/sessions.ts";

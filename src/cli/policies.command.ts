@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { addTargetOptions, type TargetOptions, withServer } from "./server-target.ts";
 import { printTable } from "./table.ts";
 

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { BUNDLED_NAME } from "../app/model-files.ts";
 import { loadConfig } from "../config/load.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { addOptionFlags, givenFlags } from "./option-flags.ts";
 import { addTalkOptions, type TalkOptions, talk } from "./talk.ts";

@@ -5,7 +5,7 @@ import { findModel } from "../app/model-files.ts";
 import type { RunningServer } from "../app/serve.ts";
 import { loadConfig } from "../config/load.ts";
 import { type Config, OPTIONS } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { createLog } from "../observe/log.ts";
 import { planLines } from "./base-models/plan-lines.ts";
 import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flags.ts";

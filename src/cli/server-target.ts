@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { ApiError, FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { localServer, type ServerAddress } from "../store/local-key.ts";
 import { addOptionFlags } from "./option-flags.ts";
 

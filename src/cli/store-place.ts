@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { openStore } from "../app/open-store.ts";
 import { loadConfig } from "../config/load.ts";
 import { type Config, envName } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { DATABASE_FILE } from "../store/data-dir.ts";
 import type { Store } from "../store/store.ts";
 import { givenFlags } from "./option-flags.ts";

@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { isConnectionFault } from "../client/http.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
 import { readNumber, unreachable } from "./server-target.ts";

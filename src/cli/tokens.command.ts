@@ -1,7 +1,7 @@
 // `flywheel tokens create | list | revoke | join`: manages access tokens in the server's database. A running server sees every change
 // at once. A token's text is printed once, when it is created.
 import type { Command } from "commander";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
 import { WORKSPACE_NAME } from "../store/workspaces.ts";
 import { addOptionFlags } from "./option-flags.ts";

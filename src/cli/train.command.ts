@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject, linesOf } from "../json/json.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { bar, sparkline } from "./curve.ts";

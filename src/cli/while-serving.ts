@@ -1,7 +1,7 @@
 // The server that runs on the data directory, or one in this process for as long as some work takes.
 
 import type { Config } from "../config/options.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { type LocalKey, readLocalKey, type ServerAddress } from "../store/local-key.ts";
 import { answeringVersion } from "./answering-server.ts";
 

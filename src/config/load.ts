@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject } from "../json/json.ts";
 import type { Option } from "./option.ts";
 import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";

@@ -1,12 +1,8 @@
 // Errors for clients. A ServiceError names a row of the error table and adds a message about this request. Anything else
 // that is thrown becomes `internal_error`, and its text stays out of the response.
-import { CommitUnknown } from "./commit-unknown.ts";
-import { isDiskFull } from "./disk-full.ts";
-import { EngineUnavailable } from "./engine-unavailable.ts";
-import type { ErrorRow } from "./error-row.ts";
-import { ERRORS, type ErrorCode } from "./error-table.ts";
-import { StorageUnavailable } from "./storage-unavailable.ts";
-import { StoreUnavailable } from "./store-unavailable.ts";
+
+import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
+import { CommitUnknown, EngineUnavailable, isDiskFull, StorageUnavailable, StoreUnavailable } from "./faults.ts";
 
 export interface ErrorDetails {
   /** Field the error is about: a plain name, or `body.path.to.field` for schema errors. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LINUX, needing } from "../../test/needs.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
 import { lockDataDir } from "./instance-lock.ts";

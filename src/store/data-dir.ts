@@ -2,7 +2,7 @@
 // hashes and training data.
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 

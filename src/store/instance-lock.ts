@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import Database from "libsql";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 
 const LOCK_FILE = "server.lock";
 

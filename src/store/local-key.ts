@@ -6,7 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, type Stats } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject } from "../json/json.ts";
 import { writeFileDurably } from "../system/durable-file.ts";
 import { isLoopback } from "../system/loopback.ts";

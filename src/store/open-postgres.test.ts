@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
 import { query } from "../../test/postgres/start-postgres.ts";
 import { usePostgres } from "../../test/postgres/use-postgres.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openPostgres, shownDatabase } from "./open-postgres.ts";
 

@@ -2,7 +2,7 @@
 // for the operator, without the password.
 
 import pg from "pg";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
 import { PostgresStore } from "./postgres.ts";
 import { clientConfig } from "./postgres-connections.ts";

@@ -2,7 +2,7 @@
 // it again with growing pauses, so that many waiting calls do not become many attempts.
 
 import pg from "pg";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import { StoreUnavailable } from "../errors/faults.ts";
 import { ROW_TYPES } from "./postgres-sql.ts";
 import { withTls } from "./postgres-tls.ts";
 

@@ -2,7 +2,7 @@
 // leaves the database as it was. Servers that start at once take turns.
 
 import type pg from "pg";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { type Migration, newerSchema } from "./migrations.ts";
 
 /** The version is the number of migrations applied. No row = none. */

@@ -8,7 +8,7 @@ import { findOwner } from "../../test/postgres/account.ts";
 import { type Certificate, newAuthority } from "../../test/postgres/certificates.ts";
 import { query } from "../../test/postgres/start-postgres.ts";
 import { usePostgres } from "../../test/postgres/use-postgres.ts";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { openPostgres } from "./open-postgres.ts";
 
 const postgres = usePostgres({ tcp: true });

@@ -3,8 +3,7 @@
 // are many and short, and would end each other all the time.
 
 import type pg from "pg";
-import { CommitUnknown } from "../errors/commit-unknown.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import { CommitUnknown, StoreUnavailable } from "../errors/faults.ts";
 import { Attempt } from "./postgres-attempt.ts";
 import { PostgresConnections, UNREACHABLE_MS, unavailable } from "./postgres-connections.ts";
 import { isDuplicate, isPooled, isTooSlow, lostConnection, lostRace, wasNotSent } from "./postgres-errors.ts";

@@ -2,7 +2,7 @@
 // A workspace outlives its tokens: a new token of the same workspace finds everything again.
 
 import { randomBytes } from "node:crypto";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import type { Sql } from "./store.ts";
 
 export interface Workspace {

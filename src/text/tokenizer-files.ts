@@ -4,7 +4,7 @@
 import { closeSync, fstatSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { OperatorError } from "../errors/operator-error.ts";
+import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject, type JsonObject } from "../json/json.ts";
 import { openFile } from "../system/open-file.ts";
 

@@ -2,7 +2,7 @@
 // other.
 
 import { randomUUID } from "node:crypto";
-import { EngineUnavailable } from "../errors/engine-unavailable.ts";
+import { EngineUnavailable } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
 import { isOperation } from "../store/job-table.ts";
 import type { ModelRecord } from "../store/model-table.ts";

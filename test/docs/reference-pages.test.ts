@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { ErrorRow } from "../../src/errors/error-row.ts";
-import { ERRORS } from "../../src/errors/error-table.ts";
+import { ERRORS, type ErrorRow } from "../../src/errors/error-table.ts";
 import { errorsPage, flagsPage, metricsPage } from "./reference-pages.ts";
 
 it.each([

@@ -2,8 +2,7 @@
 
 import type { Option } from "../../src/config/option.ts";
 import { envName, flagName, OPTIONS } from "../../src/config/options.ts";
-import type { ErrorRow } from "../../src/errors/error-row.ts";
-import { ERRORS } from "../../src/errors/error-table.ts";
+import { ERRORS, type ErrorRow } from "../../src/errors/error-table.ts";
 import { METRICS, type MetricRow } from "../../src/observe/metric-table.ts";
 
 const GENERATED = "<!-- Generated from the code. To update: UPDATE_DOCS=1 npx vitest run test/docs -->";

@@ -1,6 +1,6 @@
 // Responses that are kept: continuing, reading, deleting and referring to them, over HTTP.
 import { describe, expect, it, vi } from "vitest";
-import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../src/errors/faults.ts";
 import { add, asking, CALL, responsesServer } from "./responses-requests.ts";
 import { sharedServer } from "./shared-server.ts";
 import { API_KEY, looseFetch } from "./test-server.ts";

@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
-import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
+import { EngineUnavailable } from "../../errors/faults.ts";
 import { ServiceError, toServiceError } from "../../errors/service-error.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import { SerialWork } from "../../pacing/serial-work.ts";

@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { fits, memoryPlan } from "../../app/memory-plan.ts";
 import { findModel } from "../../app/model-files.ts";
 import type { Config } from "../../config/options.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { kernelsHere, runtimeVersion } from "../../model/runtime-version.ts";

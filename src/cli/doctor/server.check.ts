@@ -3,7 +3,7 @@
 
 import { connect, type NetConnectOpts } from "node:net";
 import type { Config } from "../../config/options.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { type LocalKey, readLocalKey } from "../../store/local-key.ts";
 import { PACKAGE_VERSION } from "../../system/version.ts";
 import { answeringVersion } from "../answering-server.ts";

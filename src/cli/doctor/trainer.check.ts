@@ -4,7 +4,7 @@
 import { DEFAULT_WEIGHT_TYPE } from "../../app/embedded-engine.ts";
 import { createTrainer, pythonPath, roundsOtherwise, trainedWeights } from "../../app/trainer.ts";
 import type { Config } from "../../config/options.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { createLog } from "../../observe/log.ts";
 import { childEnvironment } from "../../system/child-environment.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";

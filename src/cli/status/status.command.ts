@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { envName } from "../../config/options.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { isSame, usableKey } from "../../store/local-key.ts";
 import { givenFlags } from "../option-flags.ts";
 import { addTargetOptions, type TargetOptions, withServer } from "../server-target.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeReplica } from "../../../test/fakes/fake-replica.ts";
 import { finishOf, generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
 import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
-import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
+import { EngineUnavailable } from "../../errors/faults.ts";
 import { AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 
 const RED = "version of red";

@@ -2,7 +2,7 @@
 // counts as done, the others follow in the background. A replica that restarts or was away gets what it lacks and gives
 // up what nobody wants any more.
 
-import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
+import { EngineUnavailable } from "../../errors/faults.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import type { Member } from "./member.ts";
 

@@ -1,7 +1,7 @@
 // A model or adapter file that cannot be used: missing, damaged, inconsistent or unsupported. The message names the
 // file, what was expected, what was found and, where possible, the fix.
 
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 
 export class CheckpointError extends OperatorError {
   override name = "CheckpointError";

@@ -1,6 +1,6 @@
 // How a model marks its reasoning, by name or by its chat template, and whether a prompt ends inside a thought.
 
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 
 export interface ReasoningStyle {
   readonly start: string;

@@ -1,6 +1,6 @@
 // The tool-call formats: the names that operators use for them, how a chat template shows them, and their parsers.
 
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import type { ToolCallFormat, ToolSignature } from "../../grammar/constraint.ts";
 import type { ReplyParser } from "../reply-parser.ts";
 import { DEEPSEEK, GRANITE, glm45, HERMES, KIMI_K2, MISTRAL, PHI4_MINI, PYTHONIC } from "./call-syntax.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { need, needing } from "../../../test/needs.ts";
 import { PROJECT_STORE, storesOf } from "../../../test/stores.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import type { Store } from "../../store/store.ts";
 import { claimStorage } from "./claim-storage.ts";
 import { FolderMarker } from "./folder-marker.ts";

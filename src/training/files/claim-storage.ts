@@ -2,7 +2,7 @@
 // use. A small file in it and a row in the database tell. Nothing else is made before all of that is known.
 
 import { randomUUID } from "node:crypto";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { StorageTable } from "../../store/storage-table.ts";
 import type { Store } from "../../store/store.ts";
 

@@ -2,7 +2,7 @@
 
 import { linkSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { OperatorError } from "../../errors/faults.ts";
 import { syncFolder, temporaryBeside, writeNewFile } from "../../system/durable-file.ts";
 import { MARKER, type MarkerPlace } from "./claim-storage.ts";
 

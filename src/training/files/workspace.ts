@@ -12,8 +12,7 @@
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isDiskFull } from "../../errors/disk-full.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
+import { isDiskFull, OperatorError } from "../../errors/faults.ts";
 import type { StepFiles } from "../../store/model-table.ts";
 import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftovers.ts";
 import { RecordFiles } from "./record-files.ts";

@@ -3,8 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { CommitUnknown } from "../../errors/commit-unknown.ts";
-import { isStoreAway } from "../../errors/store-away.ts";
+import { CommitUnknown, isStoreAway } from "../../errors/faults.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobEnd } from "../../store/job-table.ts";

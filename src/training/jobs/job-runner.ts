@@ -2,9 +2,7 @@
 // However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
-import { CommitUnknown } from "../../errors/commit-unknown.ts";
-import { DISK_FULL, isDiskFull } from "../../errors/disk-full.ts";
-import { isStoreAway } from "../../errors/store-away.ts";
+import { CommitUnknown, DISK_FULL, isDiskFull, isStoreAway } from "../../errors/faults.ts";
 import { SerialWork } from "../../pacing/serial-work.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";

@@ -2,7 +2,7 @@
 // be listed, watched and cancelled. job-runner.ts runs it.
 
 import { randomUUID } from "node:crypto";
-import { CommitUnknown } from "../../errors/commit-unknown.ts";
+import { CommitUnknown } from "../../errors/faults.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import { type JobRecord, rowBytes } from "../../store/job-table.ts";

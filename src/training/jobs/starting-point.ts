@@ -1,7 +1,7 @@
 // Where an attempt starts: the model, the base model it runs on and the step it continues.
 
 import { join } from "node:path";
-import { DISK_FULL } from "../../errors/disk-full.ts";
+import { DISK_FULL } from "../../errors/faults.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";

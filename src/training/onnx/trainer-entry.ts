@@ -3,7 +3,7 @@
 
 import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { DISK_FULL, isDiskFull } from "../../errors/disk-full.ts";
+import { DISK_FULL, isDiskFull } from "../../errors/faults.ts";
 import type { TaskModel } from "../contract.ts";
 import type { FromTrainer, ToTrainer, WorkMessage } from "../trainer-messages.ts";
 import { longestSequence, NO_BFLOAT16 } from "./longest-sequence.ts";

@@ -3,7 +3,7 @@
 // model, in order; operation-attempt.ts runs them.
 
 import { randomUUID } from "node:crypto";
-import { CommitUnknown } from "../../errors/commit-unknown.ts";
+import { CommitUnknown } from "../../errors/faults.ts";
 import { isFinal } from "../../store/job-state.ts";
 import { type JobRecord, rowBytes } from "../../store/job-table.ts";
 import type { RunRecord } from "../../store/run-table.ts";

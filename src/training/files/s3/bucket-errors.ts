@@ -1,6 +1,6 @@
 // Says what is wrong with a bucket: in one sentence for the operator, and whether it helps to try again.
 
-import { StorageUnavailable } from "../../../errors/storage-unavailable.ts";
+import { StorageUnavailable } from "../../../errors/faults.ts";
 
 /** The fields of errors of the SDK and of Node's sockets. */
 interface Fault {

@@ -2,8 +2,7 @@
 // a write of a new object fails if the object exists.
 
 import { randomUUID } from "node:crypto";
-import { OperatorError } from "../../../errors/operator-error.ts";
-import { StorageUnavailable } from "../../../errors/storage-unavailable.ts";
+import { OperatorError, StorageUnavailable } from "../../../errors/faults.ts";
 import { MARKER, type MarkerPlace } from "../claim-storage.ts";
 import type { S3Bucket } from "./bucket.ts";
 

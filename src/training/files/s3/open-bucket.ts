@@ -2,7 +2,7 @@
 // credentials come from where the SDK always looks: AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID and so on, the files
 // in ~/.aws, or the role of the machine.
 
-import { OperatorError } from "../../../errors/operator-error.ts";
+import { OperatorError } from "../../../errors/faults.ts";
 import { S3Bucket } from "./bucket.ts";
 import type { Place } from "./bucket-errors.ts";
 

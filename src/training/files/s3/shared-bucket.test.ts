@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { useS3 } from "../../../../test/s3/use-s3.ts";
-import { StorageUnavailable } from "../../../errors/storage-unavailable.ts";
+import { StorageUnavailable } from "../../../errors/faults.ts";
 import { createLog } from "../../../observe/log.ts";
 import type { StepFiles } from "../../../store/model-table.ts";
 import type { KnownFiles } from "../leftovers.ts";

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } fr
 import { rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { StorageUnavailable } from "../../../errors/storage-unavailable.ts";
+import { StorageUnavailable } from "../../../errors/faults.ts";
 import type { Log } from "../../../observe/log.ts";
 import { orAborted } from "../../../pacing/or-aborted.ts";
 import { isTemporaryName, temporaryBeside } from "../../../system/durable-file.ts";

@@ -1,5 +1,0 @@
-// None of several engines is ready. It helps to try again.
-
-export class EngineUnavailable extends Error {
-  override name = "EngineUnavailable";
-}
