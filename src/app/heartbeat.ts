@@ -1,7 +1,7 @@
 // Says every few seconds, in the store, that this server is there, and what others may want to know of it.
 
 import type { Log } from "../observe/log.ts";
-import { SerialWork } from "../pacing/serial-work.ts";
+import { SerialWork } from "../pacing/work.ts";
 import type { ServerRecord, ServerTable } from "../store/server-table.ts";
 
 const BEAT_MS = 5_000;

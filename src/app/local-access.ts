@@ -2,7 +2,7 @@
 // directory. A key works for two days and is replaced every day, so that one from a backup or a crash is soon useless.
 
 import type { Log } from "../observe/log.ts";
-import { SerialWork } from "../pacing/serial-work.ts";
+import { SerialWork } from "../pacing/work.ts";
 import { formerToken, LOCAL_KEY_FILE, removeLocalKey, writeLocalKey } from "../store/local-key.ts";
 import { SCOPES, type TokenStore } from "../store/tokens.ts";
 

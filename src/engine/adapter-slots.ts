@@ -5,7 +5,7 @@
 // count: it is told to unload only what no request is on. The same content has one slot, whatever its folders.
 
 import { type AdapterInfo, NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import { SerialWork } from "../pacing/serial-work.ts";
+import { SerialWork } from "../pacing/work.ts";
 import type { Engine } from "./contract.ts";
 
 export interface SlotLease {

@@ -1,6 +1,6 @@
 // Reads what stored responses continue and refer to. One small request may ask for much, so what is about to be read is counted
 // first: the walk back along a conversation stops where the room ends, and no text is read before its size is.
-import { givingWay } from "../pacing/give-way.ts";
+import { givingWay } from "../pacing/turns.ts";
 import { placeholders } from "./placeholders.ts";
 import type { StoredItem } from "./response-table.ts";
 import type { Store } from "./store.ts";

@@ -2,7 +2,7 @@
 // "" and looks for itself: after each connect, and again and again while there is no connection.
 
 import pg from "pg";
-import { SerialWork } from "../pacing/serial-work.ts";
+import { SerialWork } from "../pacing/work.ts";
 import { clientConfig } from "./postgres-connections.ts";
 
 const POLL_MS = 2_000;

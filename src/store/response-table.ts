@@ -1,7 +1,7 @@
 // Replies of the Responses API that clients may read again and continue. A response belongs to a workspace. It goes when nobody
 // has used it for long, and when its workspace needs room for another. What a workspace has is counted in bytes, in the
 // transaction that changes it. Items are rows of their own, so that nobody reads more of them than was asked for.
-import { givingWay } from "../pacing/give-way.ts";
+import { givingWay } from "../pacing/turns.ts";
 import { placeholders } from "./placeholders.ts";
 import type { Sql, Store } from "./store.ts";
 

@@ -3,7 +3,7 @@
 // texts are tokenised in a thread.
 
 import type { Worker } from "node:worker_threads";
-import { inTurns } from "../pacing/give-way.ts";
+import { inTurns } from "../pacing/turns.ts";
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
 import { EncoderThread } from "./encoding/encoder-thread.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";

@@ -5,7 +5,7 @@ import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
-import { orAborted } from "../pacing/or-aborted.ts";
+import { orAborted } from "../pacing/turns.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "./contract.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";

@@ -1,7 +1,7 @@
 // Collects the output of one prompt's choices and builds their wire objects, for whole replies and stream chunks.
 // Clients see the index `promptIndex · n + choice`.
 import type { PrefillOutput } from "../../engine/contract.ts";
-import { inTurns } from "../../pacing/give-way.ts";
+import { inTurns } from "../../pacing/turns.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";

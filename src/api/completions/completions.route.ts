@@ -1,6 +1,6 @@
 // POST /v1/completions, the older text dialect.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { errorReplies } from "../request/schema-parts.ts";

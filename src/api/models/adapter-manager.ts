@@ -6,7 +6,7 @@ import type { AdapterSlots } from "../../engine/adapter-slots.ts";
 import { EngineUnavailable } from "../../errors/faults.ts";
 import { ServiceError, toServiceError } from "../../errors/service-error.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
-import { SerialWork } from "../../pacing/serial-work.ts";
+import { SerialWork } from "../../pacing/work.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
 interface LoadAdapter {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { givingWay, inTurns } from "../../pacing/give-way.ts";
+import { givingWay, inTurns } from "../../pacing/turns.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
 import { principalOf } from "../http/auth.ts";
 import { Message } from "../request/message.schema.ts";

@@ -1,7 +1,7 @@
 // Conversations that are partly stored: the items of the responses that a request continues, and those that it names by id. Ids
 // of items contain the key of their response. A reference is kept as a reference, however often it is repeated.
 import { ServiceError } from "../../errors/service-error.ts";
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { ConversationTable, ItemPlace } from "../../store/conversation-table.ts";
 import type { ResponseTable, StoredItem } from "../../store/response-table.ts";
 import type { ConversationRoom } from "./conversation-room.ts";

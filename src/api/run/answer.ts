@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { orAborted } from "../../pacing/or-aborted.ts";
+import { orAborted } from "../../pacing/turns.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { requestIdOf } from "../http/request-id.ts";

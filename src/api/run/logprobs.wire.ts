@@ -1,7 +1,7 @@
 // Log probabilities as replies carry them. Values are floored at -9999, because JSON has no -Infinity.
 // Chat form: one entry per token with alternatives; prompt form: one object per position keyed by token id.
 import type { Static } from "typebox";
-import { inTurns } from "../../pacing/give-way.ts";
+import { inTurns } from "../../pacing/turns.ts";
 import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";

@@ -8,7 +8,7 @@ import { ConstraintError } from "../../grammar/constraint.ts";
 import { GrammarInspector, type Inspection } from "../../grammar/grammar-inspector.ts";
 import { QueueFullError } from "../../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
 import { REPLY_MARKERS } from "../../text/reply-markers.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";

@@ -1,7 +1,7 @@
 // Training records as clients see them, in snake_case. They have the fields that clients of such services expect, plus
 // a few that those clients ignore.
 
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelSummary } from "../../store/model-summary-table.ts";

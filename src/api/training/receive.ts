@@ -3,7 +3,7 @@
 
 import type { FastifyRequest } from "fastify";
 import type { Static, TSchema } from "typebox";
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs/jobs.ts";
 import type { SentWriter } from "../../training/records/sent-record.ts";

@@ -1,7 +1,7 @@
 // Prepares example conversations for supervised fine-tuning. The turns of the assistant are trained, including their
 // end; everything else is context.
 
-import { type GiveWay, givingWay } from "../../pacing/give-way.ts";
+import { type GiveWay, givingWay } from "../../pacing/turns.ts";
 import type { ChatTool } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";

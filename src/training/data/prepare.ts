@@ -1,7 +1,7 @@
 // Prepares trajectory groups for the trainer: token sequences with advantages and weights, and a verdict for every
 // trajectory. It runs beside live requests, so it takes one group at a time and lets the event loop run in between.
 
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { RlConfig } from "../config.ts";
 import { seededRandom, shuffled } from "../random.ts";
 import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";

@@ -2,7 +2,7 @@
 // so only the first limit + 1 tokens of a longer prompt are made. Each prompt renders the whole conversation again, so
 // once all later prompts are known to begin with the same limit + 1 tokens, they are not rendered at all.
 
-import type { GiveWay } from "../../pacing/give-way.ts";
+import type { GiveWay } from "../../pacing/turns.ts";
 import type { ChatTool } from "../../text/messages.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import { startsWith } from "./token-sequence.ts";

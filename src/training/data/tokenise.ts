@@ -2,7 +2,7 @@
 // in this order: its ids, ids written as "token_id:N", token texts, and last its message text, without
 // log-probabilities.
 
-import type { GiveWay } from "../../pacing/give-way.ts";
+import type { GiveWay } from "../../pacing/turns.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
 import { literalReply, textOf } from "./message-text.ts";

@@ -1,7 +1,7 @@
 // Decides what becomes of a trajectory: trained, or left out for a stated reason. The verdicts make up the job's
 // report.
 
-import type { GiveWay } from "../../pacing/give-way.ts";
+import type { GiveWay } from "../../pacing/turns.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { RlConfig } from "../config.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";

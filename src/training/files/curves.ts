@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { KeyedSerialWork } from "../../pacing/serial-work.ts";
+import { KeyedSerialWork } from "../../pacing/work.ts";
 import type { TrainingContext } from "../context.ts";
 import { type CurveLine, cutCurve } from "./curve-file.ts";
 import { encodeEventFile, type ScalarPoint } from "./tensorboard.ts";

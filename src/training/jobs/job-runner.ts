@@ -3,7 +3,7 @@
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
 import { CommitUnknown, DISK_FULL, isDiskFull, isStoreAway } from "../../errors/faults.ts";
-import { SerialWork } from "../../pacing/serial-work.ts";
+import { SerialWork } from "../../pacing/work.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";
 import type { TrainingContext } from "../context.ts";

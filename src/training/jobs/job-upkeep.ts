@@ -1,7 +1,7 @@
 // What a server does now and then, and when others tell it to: renew the leases of its jobs, take over those of servers
 // that are gone, look for waiting jobs, and wake those who watch jobs. Others tell at once what a look finds later.
 
-import { BackgroundWork } from "../../pacing/background-work.ts";
+import { BackgroundWork } from "../../pacing/work.ts";
 import type { TrainingContext } from "../context.ts";
 import { JOB_CANCEL, JOB_NEWS, JOB_WAITING } from "./hints.ts";
 import type { JobJournal } from "./job-journal.ts";

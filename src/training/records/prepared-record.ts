@@ -1,7 +1,7 @@
 // What a job made of its data: a verdict, an advantage, a weight and token sequences for every trajectory. There is a
 // line of sequences per trajectory and a row of verdicts per group.
 
-import { givingWay } from "../../pacing/give-way.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { TakeBytes } from "../account.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
 import { LineFileWriter } from "./line-file.ts";

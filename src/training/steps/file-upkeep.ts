@@ -2,7 +2,7 @@
 // bound to a step before it was removed finish on it, here and on other servers, and an engine may load it once more.
 // Any server may do this at any time, also several at once: nothing here depends on who removed the step.
 
-import { BackgroundWork } from "../../pacing/background-work.ts";
+import { BackgroundWork } from "../../pacing/work.ts";
 import type { TrainingContext } from "../context.ts";
 import { clearFiles } from "../files/clear-files.ts";
 import type { Policies } from "../policies.ts";

@@ -8,7 +8,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
-import { KeyedSerialWork } from "../../pacing/serial-work.ts";
+import { KeyedSerialWork } from "../../pacing/work.ts";
 import {
   type ModelRecord,
   type NewModelRow,

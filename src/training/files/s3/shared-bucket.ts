@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { StorageUnavailable } from "../../../errors/faults.ts";
 import type { Log } from "../../../observe/log.ts";
-import { orAborted } from "../../../pacing/or-aborted.ts";
+import { orAborted } from "../../../pacing/turns.ts";
 import { isTemporaryName, temporaryBeside } from "../../../system/durable-file.ts";
 import { OPTIMIZER_FILE } from "../../contract.ts";
 import { hasFile } from "../has-file.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { KeyedSerialWork, SerialWork } from "./serial-work.ts";
+import { KeyedSerialWork, SerialWork } from "./work.ts";
 
 /** Work that notes when it begins and ends, and ends when told to. */
 function noted(notes: string[], name: string) {
