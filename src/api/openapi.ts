@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import { withCommonErrors } from "./common-errors.ts";
 import { etagOf, type PageFile, sendPageFile } from "./http/page-file.ts";
 import { type OpenApiDocument, referencePage } from "./reference-page.ts";

@@ -1,7 +1,7 @@
 // Routes for operators: health, version, metrics, load. Public, because probes and scrapers carry no token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import { ErrorBody } from "./request/schema-parts.ts";
 import { engineFacts, type Service } from "./service.ts";
 

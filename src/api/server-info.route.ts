@@ -2,7 +2,7 @@
 // switched on, and how busy it is.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import { MAX_CHOICES } from "./request/choice-count.ts";
 import { nullable } from "./request/schema-parts.ts";
 import type { Service } from "./service.ts";

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
-import { mostOpenFiles } from "../system/open-files.ts";
+import { mostOpenFiles } from "../system/files.ts";
 import { registerSessions } from "./access/sessions.route.ts";
 import { registerTokens } from "./access/tokens.route.ts";
 import { registerChat } from "./chat/chat.route.ts";

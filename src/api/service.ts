@@ -18,7 +18,7 @@ import type { ConversationTable } from "../store/conversation-table.ts";
 import type { ResponseTable } from "../store/response-table.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { TokenStore } from "../store/tokens.ts";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";

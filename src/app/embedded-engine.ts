@@ -13,7 +13,7 @@ import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-con
 import { shortContext } from "../model/checkpoint/rope.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { kernelsHere } from "../model/runtime-version.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import type { OnnxHostOptions } from "./onnx-host.ts";
 import { usableCores } from "./usable-cores.ts";
 

@@ -10,7 +10,7 @@ import { readGgufMetadata } from "../model/gguf/open-gguf.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
 import { resolveModel } from "../model/hub/hub.ts";
 import type { Log } from "../observe/log.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import { ggufTextFiles } from "../text/gguf/gguf-text-files.ts";
 import { type TextModel, textModelOf } from "../text/text-model.ts";
 import { readTextFiles, type TextFiles } from "../text/tokenizer-files.ts";

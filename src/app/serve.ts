@@ -20,7 +20,7 @@ import { SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { FIRST_WORKSPACE, keyWorkspace } from "../store/workspaces.ts";
-import { isLoopback } from "../system/loopback.ts";
+import { isLoopback } from "../system/text.ts";
 import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
 import { LocalAccess } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";

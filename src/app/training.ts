@@ -11,7 +11,7 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
 import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";
 import type { RecordBound } from "../training/records/record-bound.ts";

@@ -1,7 +1,7 @@
 // The command line. Each command registers itself. Errors that the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/faults.ts";
-import { PACKAGE_VERSION } from "../system/version.ts";
+import { PACKAGE_VERSION } from "../system/package.ts";
 import { addBaseModelCommands } from "./base-models/base-models.command.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { addCompletionCommand } from "./completion/completion.command.ts";

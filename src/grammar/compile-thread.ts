@@ -3,7 +3,7 @@
 // maintains `busy`. Time is the thread's CPU time where the system reports it, so a busy machine does not refuse more.
 
 import { Worker } from "node:worker_threads";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import type { CompileJob, CompileResult } from "./compile-worker.ts";
 import { threadCpuMs } from "./thread-time.ts";
 

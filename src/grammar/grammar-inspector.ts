@@ -3,7 +3,7 @@
 
 import { Worker } from "node:worker_threads";
 import { FairQueue } from "../pacing/fair-queue.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import { ConstraintError } from "./constraint.ts";
 import { QueueFullError } from "./grammar-service.ts";
 import type { InspectJob, InspectResult } from "./inspect-worker.ts";

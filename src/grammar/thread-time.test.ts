@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { expect } from "vitest";
 import { LINUX, needing } from "../../test/needs.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
 const script = (url: string) => `

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
 import type { JsonObject } from "../json/json.ts";
-import { bytesText, countText } from "../system/number-text.ts";
+import { bytesText, countText } from "../system/text.ts";
 import { parseModelConfig, readModelConfig } from "./checkpoint/model-config.ts";
 import { estimateMemory } from "./memory-estimate.ts";
 

@@ -8,8 +8,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject } from "../json/json.ts";
-import { writeFileDurably } from "../system/durable-file.ts";
-import { isLoopback } from "../system/loopback.ts";
+import { writeFileDurably } from "../system/files.ts";
+import { isLoopback } from "../system/text.ts";
 
 export const LOCAL_KEY_FILE = "local-key.json";
 

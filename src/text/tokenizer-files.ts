@@ -6,7 +6,7 @@ import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject, type JsonObject } from "../json/json.ts";
-import { openFile } from "../system/open-file.ts";
+import { openFile } from "../system/files.ts";
 
 export interface TextFiles {
   tokenizer: JsonObject;

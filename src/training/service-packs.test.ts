@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { benchesOfTest, ended, newModel, scored, stepFolder, submit } from "../../test/fakes/training-service.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
+import { compiledEntry } from "../system/package.ts";
 import type { RlConfig } from "./config.ts";
 import { CommandProcess } from "./process/command-process.ts";
 import { ForkedProcess } from "./process/forked-process.ts";

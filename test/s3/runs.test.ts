@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createLog } from "../../src/observe/log.ts";
-import { compiledEntry } from "../../src/system/compiled-entry.ts";
+import { compiledEntry } from "../../src/system/package.ts";
 import { openBucket } from "../../src/training/files/s3/open-bucket.ts";
 import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
 import { Workspace } from "../../src/training/files/workspace.ts";

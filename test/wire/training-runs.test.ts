@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { LeaseTable } from "../../src/store/lease-table.ts";
-import { compiledEntry } from "../../src/system/compiled-entry.ts";
+import { compiledEntry } from "../../src/system/package.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { ADAM, batchOf, CISPO, NativeRunClient, rollout, SPEC } from "./native-run-client.ts";

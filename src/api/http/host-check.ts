@@ -8,7 +8,7 @@
 import { isIP } from "node:net";
 import type { Config } from "../../config/options.ts";
 import { ServiceError } from "../../errors/service-error.ts";
-import { isLoopback } from "../../system/loopback.ts";
+import { isLoopback } from "../../system/text.ts";
 
 /** A name or an address, maybe with a port. IPv6 addresses are in brackets. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([^\s:[\]/@]+))(?::\d{1,5})?$/i;

@@ -13,7 +13,7 @@ import { storedType } from "../../model/checkpoint/stored-type.ts";
 import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { createLog } from "../../observe/log.ts";
-import { bytesText, countText } from "../../system/number-text.ts";
+import { bytesText, countText } from "../../system/text.ts";
 import { addOptionFlags, givenFlags } from "../option-flags.ts";
 import { printTable } from "../table.ts";
 import { planLines } from "./plan-lines.ts";

@@ -1,7 +1,7 @@
 // A memory plan in words, for `flywheel show` and `flywheel serve --estimate`.
 
 import { fits, type MemoryPlan } from "../../app/memory-plan.ts";
-import { bytesText, countText } from "../../system/number-text.ts";
+import { bytesText, countText } from "../../system/text.ts";
 
 export function planLines(plan: MemoryPlan): string[] {
   const { family, parameters, engines, weightType, weightBytes, cacheBytes, cacheBytesPerToken, cacheTokens } = plan;

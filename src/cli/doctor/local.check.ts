@@ -10,7 +10,7 @@ import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { kernelsHere, runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
-import { PACKAGE_VERSION } from "../../system/version.ts";
+import { PACKAGE_VERSION } from "../../system/package.ts";
 import { contextText, memoryText } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { checkDisk, checkThreads, existing } from "./resources.check.ts";

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { usableCores } from "../../app/usable-cores.ts";
-import { freeBytes } from "../../system/disk-space.ts";
-import { bytesText } from "../../system/number-text.ts";
+import { freeBytes } from "../../system/files.ts";
+import { bytesText } from "../../system/text.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 const LITTLE_DISK = 2e9;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import { PACKAGE_VERSION } from "../../system/version.ts";
+import { PACKAGE_VERSION } from "../../system/package.ts";
 import type { Finding } from "./finding.ts";
 import { checkServer } from "./server.check.ts";
 

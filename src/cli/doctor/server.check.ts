@@ -5,7 +5,7 @@ import { connect, type NetConnectOpts } from "node:net";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { type LocalKey, readLocalKey } from "../../store/local-key.ts";
-import { PACKAGE_VERSION } from "../../system/version.ts";
+import { PACKAGE_VERSION } from "../../system/package.ts";
 import { answeringVersion } from "../answering-server.ts";
 import { canBeSent } from "../server-target.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";

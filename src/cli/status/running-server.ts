@@ -4,7 +4,7 @@
 import { ApiError, type FlywheelClient } from "../../client/client.ts";
 import type { Principal, ServerInfo, ServerStatus, TrainableModel, TrainingJob } from "../../client/types.ts";
 import type { LocalKey } from "../../store/local-key.ts";
-import { bytesBelow, freeBytes } from "../../system/disk-space.ts";
+import { bytesBelow, freeBytes } from "../../system/files.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { checkDisk, checkThreads } from "../doctor/resources.check.ts";
 import { checkServer, type ServerPlace } from "../doctor/server.check.ts";

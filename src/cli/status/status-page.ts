@@ -1,7 +1,7 @@
 // The page of `flywheel status`: a line for each thing to know, what to change, and a table of the servers if there are several.
 
 import type { ServerStatus, TrainableModel, TrainingJob } from "../../client/types.ts";
-import { bytesText, countText } from "../../system/number-text.ts";
+import { bytesText, countText } from "../../system/text.ts";
 import { findingLines } from "../doctor/finding.ts";
 import { tableLines } from "../table.ts";
 import { mayTrain, type RunningServer, type Training } from "./running-server.ts";

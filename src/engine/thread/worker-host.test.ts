@@ -5,7 +5,7 @@ import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
 import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../../test/fakes/worker-model.ts";
 import { fixtureFolder } from "../../../test/reference/runner-driver.ts";
 import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
-import { compiledEntry } from "../../system/compiled-entry.ts";
+import { compiledEntry } from "../../system/package.ts";
 import type { EngineOutput, Generation } from "../contract.ts";
 import { WorkerEngine, type WorkerEngineOptions } from "./worker-host.ts";
 

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
-import { compiledEntry } from "../../system/compiled-entry.ts";
+import { compiledEntry } from "../../system/package.ts";
 import type { Engine, EngineStats, EngineStep, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 import { type SchedulingOptions, schedulingOptions } from "../scheduling.ts";
 import { StatCells } from "../stats.ts";

@@ -1,7 +1,7 @@
 // A file of a checkpoint as bytes, whatever its format: opened, checked, read at any place, closed.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { openFile } from "../../system/open-file.ts";
+import { openFile } from "../../system/files.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Bytes asked of the operating system in one call. */

@@ -3,7 +3,7 @@
 
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
-import { openFile } from "../../system/open-file.ts";
+import { openFile } from "../../system/files.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Deeper than any real checkpoint file, and shallow enough that a hostile one costs nothing. */

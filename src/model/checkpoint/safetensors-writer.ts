@@ -1,7 +1,7 @@
 // Writes safetensors files as the reference implementation does: wide dtypes first, then by name, and the header padded
 // with spaces so that the data begins at a multiple of 8. The same tensors always give the same bytes.
 
-import { writeFileDurably } from "../../system/durable-file.ts";
+import { writeFileDurably } from "../../system/files.ts";
 import { narrowToBfloat16, narrowToFloat16 } from "./half-floats.ts";
 
 export interface TensorToWrite {

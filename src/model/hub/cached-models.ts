@@ -3,7 +3,7 @@
 
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bytesBelow } from "../../system/disk-space.ts";
+import { bytesBelow } from "../../system/files.ts";
 import { isFolder } from "../checkpoint/folder.ts";
 import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache } from "./hub-cache.ts";
 import { HubError } from "./hub-error.ts";

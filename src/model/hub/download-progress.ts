@@ -1,7 +1,7 @@
 // Shows downloads. On a terminal: one line per file, redrawn in place, with a bar, bytes and rate. In a log: one line
 // for each tenth of a file.
 
-import { bytesText } from "../../system/number-text.ts";
+import { bytesText } from "../../system/text.ts";
 import type { DownloadProgress } from "./hub.ts";
 
 export interface ProgressOutput {

@@ -7,7 +7,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { syncFolder, temporaryBeside, writeFileDurably } from "../../system/durable-file.ts";
+import { syncFolder, temporaryBeside, writeFileDurably } from "../../system/files.ts";
 import { isFolder } from "../checkpoint/folder.ts";
 import { INDEX_FILE, readWeightMap, SINGLE_FILE } from "../checkpoint/weight-files.ts";
 

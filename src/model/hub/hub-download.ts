@@ -7,7 +7,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { syncFolder } from "../../system/durable-file.ts";
+import { syncFolder } from "../../system/files.ts";
 import { withDownloadLock } from "./download-lock.ts";
 import { HubError } from "./hub-error.ts";
 

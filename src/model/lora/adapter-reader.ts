@@ -2,7 +2,7 @@
 // the main thread for seconds.
 
 import { Worker } from "node:worker_threads";
-import { compiledEntry } from "../../system/compiled-entry.ts";
+import { compiledEntry } from "../../system/package.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import type { AdapterInfo } from "./adapter-host.ts";
 import type { ReadJob, ReadResult } from "./adapter-reader-worker.ts";

@@ -4,7 +4,7 @@
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { syncFolder, temporaryBeside, writeNewFile } from "../../system/durable-file.ts";
+import { syncFolder, temporaryBeside, writeNewFile } from "../../system/files.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
 import { linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";

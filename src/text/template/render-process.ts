@@ -3,7 +3,7 @@
 // string in a thread takes the whole service down ("Allocation failed"); here it ends the child.
 
 import { type ChildProcess, fork } from "node:child_process";
-import { compiledEntry } from "../../system/compiled-entry.ts";
+import { compiledEntry } from "../../system/package.ts";
 import type { RenderInput } from "../chat-template.ts";
 import { PromptError, type PromptErrorCode, TemplateError } from "../prompt-error.ts";
 import type { ContentFormatOption } from "./inspect.ts";

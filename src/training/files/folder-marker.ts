@@ -3,7 +3,7 @@
 import { linkSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { OperatorError } from "../../errors/faults.ts";
-import { syncFolder, temporaryBeside, writeNewFile } from "../../system/durable-file.ts";
+import { syncFolder, temporaryBeside, writeNewFile } from "../../system/files.ts";
 import { MARKER, type MarkerPlace } from "./claim-storage.ts";
 
 export class FolderMarker implements MarkerPlace {

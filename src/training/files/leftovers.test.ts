@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { temporaryBeside } from "../../system/durable-file.ts";
+import { temporaryBeside } from "../../system/files.ts";
 import type { KnownFiles } from "./leftovers.ts";
 import { Workspace } from "./workspace.ts";
 

@@ -4,7 +4,7 @@
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isTemporaryName } from "../../system/durable-file.ts";
+import { isTemporaryName } from "../../system/files.ts";
 
 export interface KnownFiles {
   /** Ids of open jobs. */

@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { syncFolder } from "../../system/durable-file.ts";
+import { syncFolder } from "../../system/files.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName } from "./leftovers.ts";
 import type { Access, SharedFile, SharedFiles, StepParts } from "./shared-files.ts";
 import { becomesVisible } from "./visible-files.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
 import { LeaseTable } from "../../store/lease-table.ts";
-import { temporaryBeside } from "../../system/durable-file.ts";
+import { temporaryBeside } from "../../system/files.ts";
 import type { Trainer } from "../contract.ts";
 import { Workspace } from "../files/workspace.ts";
 

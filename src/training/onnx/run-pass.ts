@@ -5,7 +5,7 @@ import { createReadStream } from "node:fs";
 import { linesOf } from "../../json/json.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft } from "../../model/lora/peft.ts";
-import { writeFileDurably } from "../../system/durable-file.ts";
+import { writeFileDurably } from "../../system/files.ts";
 import type { PassResult, PassTask, TokenMatrix } from "../contract.ts";
 import { targetLoss } from "../gradient/named-loss.ts";
 import { saveGradients } from "./gradient-file.ts";

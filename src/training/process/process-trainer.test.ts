@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { compiledEntry } from "../../system/compiled-entry.ts";
+import { compiledEntry } from "../../system/package.ts";
 import type { TrainerTask } from "../contract.ts";
 import { ForkedProcess } from "./forked-process.ts";
 import { ProcessTrainer } from "./process-trainer.ts";

@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { StorageUnavailable } from "../../../errors/faults.ts";
 import type { Log } from "../../../observe/log.ts";
 import { orAborted } from "../../../pacing/turns.ts";
-import { isTemporaryName, temporaryBeside } from "../../../system/durable-file.ts";
+import { isTemporaryName, temporaryBeside } from "../../../system/files.ts";
 import { OPTIMIZER_FILE } from "../../contract.ts";
 import { hasFile } from "../has-file.ts";
 import { type Cleared, isStaging, type KnownFiles, lastChange } from "../leftovers.ts";

@@ -1,3 +1,5 @@
+// Numbers and addresses as people write them.
+
 // Numbers for people.
 
 /** 1.2 GB, 340 MB, 12 kB; decimal, as disks and downloads are counted. */
@@ -18,4 +20,9 @@ export function countText(count: number): string {
     if (count >= size) return `${count >= 100 * size ? Math.round(count / size) : (count / size).toFixed(1)} ${unit}`;
   }
   return String(count);
+}
+
+// Which addresses only this machine can reach.
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

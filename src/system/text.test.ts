@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "./text.ts";
 
 it("knows loopback addresses", () => {
   const loopback = ["localhost", "127.0.0.1", "127.9.9.9", "::1"];

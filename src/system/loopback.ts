@@ -1,5 +1,0 @@
-// Which addresses only this machine can reach.
-
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
