@@ -1,9 +1,60 @@
 // Records metrics for Prometheus. Each server has its own registry, so that tests do not share state.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, type MetricValue, Registry } from "prom-client";
 import type { EngineStats, ReplicaFacts } from "../engine/contract.ts";
 import { replicaAlias } from "../engine/fleet/replica.ts";
 import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
-import { SharedHistogram } from "./shared-histogram.ts";
+
+// A Prometheus histogram whose counts come from elsewhere. At each scrape it shows the counts it was last given.
+// prom-client's own histogram can only observe single values.
+
+export interface Counts {
+  /** Upper bounds, ascending. */
+  bounds: readonly number[];
+  /** One count per bound, not cumulative, and one for values above the last bound. */
+  counts: readonly number[];
+  sum: number;
+}
+
+type Labels = Record<string, string>;
+
+class SharedHistogram {
+  readonly name: string;
+  readonly #help: string;
+  #labels: Labels = {};
+  #counts: Counts | null = null;
+
+  constructor(name: string, help: string, registry: Registry) {
+    this.name = name;
+    this.#help = help;
+    registry.registerMetric(this as unknown as Metric);
+  }
+
+  show(labels: Labels, counts: Counts): void {
+    this.#labels = labels;
+    this.#counts = counts;
+  }
+
+  /** Called by the registry. */
+  async get() {
+    return { name: this.name, help: this.#help, type: "histogram", values: this.#samples() };
+  }
+
+  #samples(): (MetricValue<string> & { metricName: string })[] {
+    if (this.#counts === null) return [];
+    const { bounds, counts, sum } = this.#counts;
+    const sample = (suffix: string, value: number, labels: Labels = {}) => ({
+      metricName: `${this.name}_${suffix}`,
+      labels: { ...labels, ...this.#labels },
+      value,
+    });
+    let total = 0;
+    const buckets = counts.map((count, i) => {
+      total += count;
+      return sample("bucket", total, { le: String(bounds[i] ?? "+Inf") });
+    });
+    return [...buckets, sample("sum", sum), sample("count", total)];
+  }
+}
 
 /** A request that has ended. Times are performance.now(), in milliseconds. */
 export interface RequestRecord {
