@@ -1,9 +1,8 @@
 // Follows a stream of the server for as long as somebody looks: it connects again when the connection breaks, and goes on after
 // the last event it has seen. A tab in the background lets go of its stream, because a browser keeps only six connections to
 // a server in all its tabs.
-import { ApiError, isConnectionFault } from "../src/client/http.ts";
+import { ApiError, isConnectionFault, sleep } from "../src/client/http.ts";
 import { type ServerSentEvent, serverSentEvents } from "../src/client/server-sent-events.ts";
-import { sleep } from "../src/client/sleep.ts";
 import { call, watched } from "./server.ts";
 
 const WAIT_MS = 1_000;

@@ -1,8 +1,7 @@
 // A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. It has no
 // dependencies, and runs in Node and in browsers. rollouts.ts gathers rollouts in groups.
-import { backoffMs, Connection, type ConnectionOptions, isConnectionFault } from "./http.ts";
+import { backoffMs, Connection, type ConnectionOptions, isConnectionFault, sleep } from "./http.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
-import { sleep } from "./sleep.ts";
 import type {
   ChatCompletion,
   Checkpoint,

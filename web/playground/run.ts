@@ -1,7 +1,6 @@
 // Sends requests and feeds what comes back to the reducer, once per frame to the page.
-import { ApiError, isConnectionFault } from "../../src/client/http.ts";
+import { ApiError, isConnectionFault, sleep } from "../../src/client/http.ts";
 import { serverSentEvents } from "../../src/client/server-sent-events.ts";
-import { sleep } from "../../src/client/sleep.ts";
 import { call, watched, whenBack } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { addContinuation, addEvent, type Exchange, fail, isRunning, type Reply, startExchange } from "./reply.ts";
