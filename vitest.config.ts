@@ -14,7 +14,7 @@ const SYSTEM = [
   "test/wire/{cli-*,data-parallel,database,doctor*,fleet,lifecycle,remote-engine,uds}.test.ts",
   "test/reference/{batch-invariance,trainer}.test.ts",
   "test/gguf/**",
-  "src/store/{postgres*,open-postgres}.test.ts",
+  "src/store/postgres/*.test.ts",
   "src/api/http/stalled-reader.test.ts",
   "src/app/embedded-engine.test.ts",
   "src/training/process/*.test.ts",
@@ -40,7 +40,8 @@ const ENGINE_TESTS = [
 
 /** Tests of the store, and of what keeps its rows there. */
 const STORE_TESTS = [
-  "src/store/{conversation-table,lease-table,response-table,server-table,sessions,store,tokens,workspaces}.test.ts",
+  "src/store/{sessions,store,tokens,workspaces}.test.ts",
+  "src/store/tables/*.test.ts",
   "src/training/service*.test.ts",
   "src/training/jobs/*.test.ts",
   "src/training/steps/*.test.ts",

@@ -47,6 +47,8 @@ const inside: Record<string, readonly string[]> = {
   "api/training": ["api", "api/http", "api/request", "api/models", "api/training/runs"],
   "api/training/runs": ["api/http", "api/request", "api/training"],
   "engine/cache": ["engine"],
+  "store/postgres": ["store"],
+  "store/tables": ["store"],
   "model/attention": ["model", "model/checkpoint"],
   "model/families": ["model/checkpoint"],
   "model/checkpoint": ["model/families", "model/gguf"],

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, inject } from "vitest";
 import { MIGRATIONS, type Migration } from "../src/store/migrations.ts";
-import { openPostgres } from "../src/store/open-postgres.ts";
+import { openPostgres } from "../src/store/postgres/open.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
 import { startPostgres, type TestPostgres } from "./postgres/start-postgres.ts";

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Store } from "../../src/store/store.ts";
-import { tablesOn } from "../../src/store/tables.ts";
+import { tablesOn } from "../../src/store/tables/tables.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 
 export interface Filling {

@@ -1,6 +1,6 @@
 // What is measured of a database, each through the code that a server uses.
 
-import { tablesOn, transactionsOn } from "../../src/store/tables.ts";
+import { tablesOn, transactionsOn } from "../../src/store/tables/tables.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 import type { Database } from "./databases.ts";
 import { addWaiting, type Known } from "./fill.ts";

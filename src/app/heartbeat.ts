@@ -2,7 +2,7 @@
 
 import type { Log } from "../observe/log.ts";
 import { SerialWork } from "../pacing/work.ts";
-import type { ServerRecord, ServerTable } from "../store/server-table.ts";
+import type { ServerRecord, ServerTable } from "../store/tables/servers.ts";
 
 const BEAT_MS = 5_000;
 

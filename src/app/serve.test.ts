@@ -5,9 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { loadConfig } from "../config/load.ts";
-import { openDataDir } from "../store/data-dir.ts";
-import { lockDataDir } from "../store/instance-lock.ts";
-import { ModelTable } from "../store/model-table.ts";
+import { lockDataDir, openDataDir } from "../store/data-dir.ts";
+import { ModelTable } from "../store/tables/models.ts";
 import { type LoadModel, startServer } from "./serve.ts";
 
 it("tells the model whether adapters were trained before, so that it is built for them once", async () => {

@@ -10,20 +10,18 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { createLog, type Log, LogTail } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
-import { ConversationTable } from "../store/conversation-table.ts";
-import { makeDataDir } from "../store/data-dir.ts";
-import { lockDataDir } from "../store/instance-lock.ts";
-import { ModelTable } from "../store/model-table.ts";
-import { ResponseTable } from "../store/response-table.ts";
+import { lockDataDir, makeDataDir, openStore } from "../store/data-dir.ts";
 import { SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
+import { ConversationTable } from "../store/tables/conversations.ts";
+import { ModelTable } from "../store/tables/models.ts";
+import { ResponseTable } from "../store/tables/responses.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { FIRST_WORKSPACE, keyWorkspace } from "../store/workspaces.ts";
 import { isLoopback } from "../system/text.ts";
 import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
 import { LocalAccess } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
-import { openStore } from "./open-store.ts";
 import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */

@@ -10,7 +10,7 @@ import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
-import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
+import { ALIVE_MS, ServerTable } from "../store/tables/servers.ts";
 import { PACKAGE_VERSION } from "../system/package.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";

@@ -2,11 +2,10 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { openStore } from "../app/open-store.ts";
 import { loadConfig } from "../config/load.ts";
 import { type Config, envName } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { DATABASE_FILE } from "../store/data-dir.ts";
+import { DATABASE_FILE, openStore } from "../store/data-dir.ts";
 import type { Store } from "../store/store.ts";
 import { givenFlags } from "./option-flags.ts";
 

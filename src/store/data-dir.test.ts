@@ -5,8 +5,7 @@ import { expect, it } from "vitest";
 import { LINUX, needing } from "../../test/needs.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { Workspace } from "../training/files/workspace.ts";
-import { openDataDir } from "./data-dir.ts";
-import { lockDataDir } from "./instance-lock.ts";
+import { lockDataDir, openDataDir } from "./data-dir.ts";
 
 it("creates every folder of the path, readable only by its owner", async () => {
   const dir = join(mkdtempSync(join(tmpdir(), "flywheel-data-")), "a", "b");

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MIGRATIONS } from "./migrations.ts";
-import { ModelTable } from "./model-table.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
+import { ModelTable } from "./tables/models.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -7,8 +7,15 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "libsql";
 import { MIGRATIONS, type Migration, newerSchema } from "./migrations.ts";
-import type { Sql, SqlValue, Store, TransactionOptions } from "./store.ts";
-import { TRANSACTION_LIMIT_MS, TransactionScope, withinLimit } from "./transaction-scope.ts";
+import {
+  type Sql,
+  type SqlValue,
+  type Store,
+  TRANSACTION_LIMIT_MS,
+  type TransactionOptions,
+  TransactionScope,
+  withinLimit,
+} from "./store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { freshStores, STORES } from "../../test/stores.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { ResponseTable } from "./response-table.ts";
 import type { Store } from "./store.ts";
-import { tablesOn } from "./tables.ts";
+import { ResponseTable } from "./tables/responses.ts";
+import { tablesOn } from "./tables/tables.ts";
 import { type CreatedToken, TokenStore } from "./tokens.ts";
 
 const inference = { scopes: ["inference"], lifetime: null } as const;

@@ -1,10 +1,10 @@
 // The bytes that a workspace has on disk, and their limit. Whatever writes files of a workspace sets their bytes aside first, and
-// gives them back when the files are gone or when rows count them (store/account-table.ts).
+// gives them back when the files are gone or when rows count them (store/tables/accounts.ts).
 
 import { randomUUID } from "node:crypto";
 import type { Log } from "../observe/log.ts";
-import { type AccountUse, totalOf } from "../store/account-table.ts";
-import type { Tables, Transaction } from "../store/tables.ts";
+import { type AccountUse, totalOf } from "../store/tables/accounts.ts";
+import type { Tables, Transaction } from "../store/tables/tables.ts";
 import { TrainingError } from "./training-error.ts";
 
 /** Files that a server leaves behind when it dies stay this long (steps/file-upkeep.ts), and so does what it reserved. */

@@ -3,7 +3,7 @@
 
 import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/store.ts";
-import type { Tables, Transaction } from "../store/tables.ts";
+import type { Tables, Transaction } from "../store/tables/tables.ts";
 import type { Account } from "./account.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";

@@ -1,6 +1,6 @@
 // The curves of a model as columns: one row per gradient step of its jobs, or one per step.
 
-import type { ModelRecord } from "../store/model-table.ts";
+import type { ModelRecord } from "../store/tables/models.ts";
 import type { TrainingContext } from "./context.ts";
 
 export interface CurveQuery {

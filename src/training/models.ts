@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { ModelSummary } from "../store/model-summary-table.ts";
-import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/model-table.ts";
+import type { ModelSummary } from "../store/tables/model-summaries.ts";
+import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/tables/models.ts";
 import type { TrainingContext } from "./context.ts";
 import { type CurveQuery, type Curves, readCurves } from "./curves.ts";
 import type { GroupLog } from "./data/group-metrics.ts";

@@ -4,8 +4,8 @@
 // A watcher may be told something twice, never not at all: numbers and clocks of several servers are not in order, so
 // each look goes a little further back than the last one, and leaves out what it has told already.
 
-import type { Owner } from "../store/model-table.ts";
-import type { JobChange, NewEvent, NewStep } from "../store/news-table.ts";
+import type { Owner } from "../store/tables/models.ts";
+import type { JobChange, NewEvent, NewStep } from "../store/tables/news.ts";
 import type { TrainingContext } from "./context.ts";
 import type { JobJournal } from "./jobs/job-journal.ts";
 

@@ -4,7 +4,7 @@
 
 import type { SlotLease } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import type { ModelRecord, PolicyName, StepRecord } from "../store/model-table.ts";
+import type { ModelRecord, PolicyName, StepRecord } from "../store/tables/models.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
 import { type Access, DamagedFiles, type StepParts } from "./files/shared-files.ts";

@@ -18,7 +18,7 @@ import {
   type TrainingBench,
   trainingBench,
 } from "../../test/fakes/training-service.ts";
-import { totalOf } from "../store/account-table.ts";
+import { totalOf } from "../store/tables/accounts.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 import { TrainingError } from "./training-error.ts";
 

@@ -17,8 +17,8 @@ import {
   trainingBench,
 } from "../../test/fakes/training-service.ts";
 import { violations } from "../../test/training-invariants/violations.ts";
-import { JobTable } from "../store/job-table.ts";
-import { ModelTable } from "../store/model-table.ts";
+import { JobTable } from "../store/tables/jobs.ts";
+import { ModelTable } from "../store/tables/models.ts";
 import { RL_DEFAULTS } from "./config.ts";
 import { Workspace } from "./files/workspace.ts";
 import { JobJournal } from "./jobs/job-journal.ts";

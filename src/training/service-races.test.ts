@@ -17,7 +17,7 @@ import {
   type TrainingBench,
   trainingBy,
 } from "../../test/fakes/training-service.ts";
-import type { JobRecord } from "../store/job-table.ts";
+import type { JobRecord } from "../store/tables/jobs.ts";
 import { TrainingError } from "./training-error.ts";
 
 const start = benchesOfTest();

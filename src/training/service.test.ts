@@ -14,7 +14,7 @@ import {
   trainingBy,
 } from "../../test/fakes/training-service.ts";
 import { createLog } from "../observe/log.ts";
-import type { JobRecord } from "../store/job-table.ts";
+import type { JobRecord } from "../store/tables/jobs.ts";
 import { RL_DEFAULTS, type RlConfig } from "./config.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 

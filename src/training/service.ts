@@ -4,11 +4,11 @@
 import { randomUUID } from "node:crypto";
 import { EngineUnavailable } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
-import { isOperation } from "../store/job-table.ts";
-import type { ModelRecord } from "../store/model-table.ts";
-import type { SeenServer } from "../store/server-table.ts";
 import type { Store } from "../store/store.ts";
-import { tablesOn, transactionsOn } from "../store/tables.ts";
+import { isOperation } from "../store/tables/jobs.ts";
+import type { ModelRecord } from "../store/tables/models.ts";
+import type { SeenServer } from "../store/tables/servers.ts";
+import { tablesOn, transactionsOn } from "../store/tables/tables.ts";
 import { Account, type AccountView } from "./account.ts";
 import type { BaseModels } from "./base-models.ts";
 import {

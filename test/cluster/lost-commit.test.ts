@@ -1,7 +1,7 @@
 // The connection to the database is lost in commits that take effect. What clients asked for is done once, with its files.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openPostgres } from "../../src/store/open-postgres.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 import { GroupLog } from "../../src/training/data/group-metrics.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
 import type { ServerStatus, TrainingEvent } from "../../src/client/types.ts";
-import { openPostgres } from "../../src/store/open-postgres.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
 import { violations } from "../training-invariants/violations.ts";
 import { MODEL, run, type Served, serve } from "../wire/cli-process.ts";

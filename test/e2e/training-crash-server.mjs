@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { AdapterSlots } from "../../dist/engine/adapter-slots.js";
 import { createLog } from "../../dist/observe/log.js";
-import { lockDataDir } from "../../dist/store/instance-lock.js";
-import { openPostgres } from "../../dist/store/open-postgres.js";
+import { lockDataDir } from "../../dist/store/data-dir.js";
+import { openPostgres } from "../../dist/store/postgres/open.js";
 import { openSqlite } from "../../dist/store/sqlite.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";

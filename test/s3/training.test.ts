@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createLog } from "../../src/observe/log.ts";
 import type { Store } from "../../src/store/store.ts";
-import { tablesOn } from "../../src/store/tables.ts";
+import { tablesOn } from "../../src/store/tables/tables.ts";
 import { openBucket } from "../../src/training/files/s3/open-bucket.ts";
 import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
 import { Workspace } from "../../src/training/files/workspace.ts";

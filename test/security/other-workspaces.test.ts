@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ServerTable } from "../../src/store/server-table.ts";
+import { ServerTable } from "../../src/store/tables/servers.ts";
 import { heldTrainer } from "../fakes/training-service.ts";
 import { shared } from "../wire/shared-server.ts";
 import { startTestServer } from "../wire/test-server.ts";

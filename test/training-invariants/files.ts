@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Tables } from "../../src/store/tables.ts";
+import type { Tables } from "../../src/store/tables/tables.ts";
 import { stepDigest } from "../../src/training/files/step-digest.ts";
 import type { JobFacts } from "./jobs.ts";
 

@@ -7,7 +7,7 @@
 //   I6  clients saw no failure of a server but those that say when to try again, or to look first
 
 import type { Store } from "../../src/store/store.ts";
-import { tablesOn } from "../../src/store/tables.ts";
+import { tablesOn } from "../../src/store/tables/tables.ts";
 import { wrongFolders, wrongSteps } from "./files.ts";
 import { readJobs, wrongEvents } from "./jobs.ts";
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { openPostgres } from "../../src/store/open-postgres.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
 import { claimStorage } from "../../src/training/files/claim-storage.ts";
 import { FolderMarker } from "../../src/training/files/folder-marker.ts";
 import { query } from "../postgres/start-postgres.ts";

@@ -43,7 +43,7 @@ async function without(work: () => Promise<void>): Promise<void> {
 
 async function newToken(): Promise<string> {
   const { TokenStore } = await import("../../src/store/tokens.ts");
-  const { openPostgres } = await import("../../src/store/open-postgres.ts");
+  const { openPostgres } = await import("../../src/store/postgres/open.ts");
   const store = await openPostgres(direct);
   const { secret } = await new TokenStore(store).create({ name: "t", scopes: ["admin"], lifetime: null });
   await store.close();

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { LeaseTable } from "../../src/store/lease-table.ts";
+import { LeaseTable } from "../../src/store/tables/leases.ts";
 import { compiledEntry } from "../../src/system/package.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";

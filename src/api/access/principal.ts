@@ -1,6 +1,6 @@
 // The caller as clients see it.
 import { type Static, Type } from "typebox";
-import { totalOf } from "../../store/account-table.ts";
+import { totalOf } from "../../store/tables/accounts.ts";
 import { SCOPES } from "../../store/tokens.ts";
 import type { AccountView } from "../../training/account.ts";
 import type { Principal } from "../http/auth.ts";

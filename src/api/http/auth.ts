@@ -4,7 +4,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { Owner } from "../../store/model-table.ts";
 import {
   isSessionKey,
   operatorOf,
@@ -13,6 +12,7 @@ import {
   type SessionHolder,
   type SessionStore,
 } from "../../store/sessions.ts";
+import type { Owner } from "../../store/tables/models.ts";
 import { SCOPES, type Scope, sha256, type TokenCheck, type TokenStore } from "../../store/tokens.ts";
 import { keyWorkspace, type Workspace } from "../../store/workspaces.ts";
 

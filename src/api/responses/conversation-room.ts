@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import { getHeapStatistics } from "node:v8";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { Amount, ReadingRoom } from "../../store/conversation-table.ts";
+import type { Amount, ReadingRoom } from "../../store/tables/conversations.ts";
 import { type HeldMemory, SharedMemory } from "../run/shared-memory.ts";
 
 /** Far beyond agents that ran for hours. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
-import { bytesOf, type NewResponse } from "../../store/response-table.ts";
+import { bytesOf, type NewResponse } from "../../store/tables/responses.ts";
 import { answerInDialect, type ChatDialect, chatRules } from "../chat/chat.answer.ts";
 import type { PreparedChat } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";

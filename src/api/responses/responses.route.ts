@@ -1,7 +1,7 @@
 // /v1/responses, OpenAI's Responses API: create, read, delete. A response belongs to the workspace of its token.
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { ItemPage, PageOptions } from "../../store/conversation-table.ts";
+import type { ItemPage, PageOptions } from "../../store/tables/conversations.ts";
 import { principalOf } from "../http/auth.ts";
 import { errorReplies } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";

@@ -2,8 +2,8 @@
 // of items contain the key of their response. A reference is kept as a reference, however often it is repeated.
 import { ServiceError } from "../../errors/service-error.ts";
 import { givingWay } from "../../pacing/turns.ts";
-import type { ConversationTable, ItemPlace } from "../../store/conversation-table.ts";
-import type { ResponseTable, StoredItem } from "../../store/response-table.ts";
+import type { ConversationTable, ItemPlace } from "../../store/tables/conversations.ts";
+import type { ResponseTable, StoredItem } from "../../store/tables/responses.ts";
 import type { ConversationRoom } from "./conversation-room.ts";
 import type { Conversation, Item } from "./items.ts";
 import { knownFields, LONGEST_ID } from "./known-fields.ts";

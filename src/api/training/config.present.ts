@@ -1,6 +1,6 @@
 // The settings of a job as the server understood them, under the names that requests use.
 
-import type { JobRecord } from "../../store/job-table.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
 import type { RlOptions, SftOptions } from "./config.schema.ts";
 

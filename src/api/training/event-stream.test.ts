@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, vi } from "vitest";
 import { createLog } from "../../observe/log.ts";
-import type { JobEvent } from "../../store/event-table.ts";
+import type { JobEvent } from "../../store/tables/events.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { EventStream } from "../http/sse.ts";
 import { streamEvents } from "./event-stream.ts";

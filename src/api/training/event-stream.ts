@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../observe/log.ts";
-import type { JobEvent } from "../../store/event-table.ts";
+import type { JobEvent } from "../../store/tables/events.ts";
 import type { Jobs } from "../../training/jobs/jobs.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import type { EventStream } from "../http/sse.ts";

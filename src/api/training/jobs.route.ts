@@ -1,7 +1,7 @@
 // Routes that read, follow and cancel training jobs. submit.route.ts creates jobs.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { isFinal } from "../../store/job-state.ts";
+import { isFinal } from "../../store/tables/jobs.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { OpenStreams } from "../http/open-streams.ts";

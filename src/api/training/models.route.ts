@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
-import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import type { ModelRecord, StepRecord } from "../../store/tables/models.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { ownModel } from "./own-model.ts";

@@ -1,7 +1,7 @@
 // Only a workspace itself trains its models. An admin sees those of all workspaces, and may cancel and delete.
 
 import { ServiceError } from "../../errors/service-error.ts";
-import type { ModelRecord } from "../../store/model-table.ts";
+import type { ModelRecord } from "../../store/tables/models.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, readableBy } from "../http/auth.ts";
 

@@ -1,6 +1,6 @@
 // Trained policies as served models: their names, and how requests to them are served.
 
-import type { ModelRecord } from "../../store/model-table.ts";
+import type { ModelRecord } from "../../store/tables/models.ts";
 import { artifactName } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, readableBy } from "../http/auth.ts";

@@ -2,10 +2,10 @@
 // a few that those clients ignore.
 
 import { givingWay } from "../../pacing/turns.ts";
-import type { JobEvent } from "../../store/event-table.ts";
-import type { JobRecord } from "../../store/job-table.ts";
-import type { ModelSummary } from "../../store/model-summary-table.ts";
-import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import type { JobEvent } from "../../store/tables/events.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
+import type { ModelSummary } from "../../store/tables/model-summaries.ts";
+import type { ModelRecord, StepRecord } from "../../store/tables/models.ts";
 import type { PreparedJob } from "../../training/data/prepare.ts";
 import type { ExampleReport, PreparedSft } from "../../training/data/prepare-sft.ts";
 import type { TokenSequence } from "../../training/data/token-sequence.ts";

@@ -4,7 +4,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Static, TSchema } from "typebox";
 import { givingWay } from "../../pacing/turns.ts";
-import type { JobRecord } from "../../store/job-table.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs/jobs.ts";
 import type { SentWriter } from "../../training/records/sent-record.ts";
 import type { TrainingService } from "../../training/service.ts";

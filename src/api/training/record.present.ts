@@ -1,7 +1,7 @@
 // The record of a job as clients see it: rows of groups, and one trajectory with its tokens.
 
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
-import type { JobRecord } from "../../store/job-table.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
 import { mean } from "../../training/data/advantage.ts";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
 import type { KeptSequence, TryVerdict } from "../../training/records/prepared-record.ts";

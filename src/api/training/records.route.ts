@@ -1,7 +1,7 @@
 // Routes that read the record of a job: what it was given, and what became of it.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { JobRecord } from "../../store/job-table.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
 import type { RecordReader } from "../../training/records/record-reader.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { replicaAlias } from "../../engine/fleet/replica.ts";
 import { toServiceError } from "../../errors/service-error.ts";
-import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
+import { ALIVE_MS, type SeenServer } from "../../store/tables/servers.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import type { Service } from "../service.ts";

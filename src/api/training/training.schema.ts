@@ -2,7 +2,7 @@
 // trajectory.schema.ts has the training data, config.schema.ts the options of a job.
 
 import { type Static, type TObject, type TSchema, Type } from "typebox";
-import { JOB_STATUSES } from "../../store/job-state.ts";
+import { JOB_STATUSES } from "../../store/tables/jobs.ts";
 import { AnyObject, ErrorBody, nullable, orNull, refused } from "../request/schema-parts.ts";
 import { RlOptions, SftOptions } from "./config.schema.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";

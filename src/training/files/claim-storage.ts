@@ -3,8 +3,8 @@
 
 import { randomUUID } from "node:crypto";
 import { OperatorError } from "../../errors/faults.ts";
-import { StorageTable } from "../../store/storage-table.ts";
 import type { Store } from "../../store/store.ts";
+import { StorageTable } from "../../store/tables/storage.ts";
 
 export const MARKER = "flywheel-storage.json";
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
 import { createLog } from "../../observe/log.ts";
-import { EventTable } from "../../store/event-table.ts";
-import { JobTable } from "../../store/job-table.ts";
-import { ModelTable } from "../../store/model-table.ts";
 import type { Store } from "../../store/store.ts";
+import { EventTable } from "../../store/tables/events.ts";
+import { JobTable } from "../../store/tables/jobs.ts";
+import { ModelTable } from "../../store/tables/models.ts";
 import { CurveWriter } from "./curves.ts";
 import { Workspace } from "./workspace.ts";
 

@@ -13,7 +13,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDiskFull, OperatorError } from "../../errors/faults.ts";
-import type { StepFiles } from "../../store/model-table.ts";
+import type { StepFiles } from "../../store/tables/models.ts";
 import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftovers.ts";
 import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
@@ -214,7 +214,7 @@ export class Workspace {
     return this.#shared.removeFolder(`models/${modelId}`);
   }
 
-  /** `folder`: as store/removed-step-table.ts has it. */
+  /** `folder`: as store/tables/storage.ts has it. */
   removedFolder(folder: string): string {
     return join(this.#root, "models", folder);
   }

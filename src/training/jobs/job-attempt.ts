@@ -3,9 +3,9 @@
 // written again.
 
 import { statSync } from "node:fs";
-import { reportBytes } from "../../store/job-table.ts";
-import type { ClaimedJob, Lease } from "../../store/lease-table.ts";
-import type { Alongside } from "../../store/tables.ts";
+import { reportBytes } from "../../store/tables/jobs.ts";
+import type { ClaimedJob, Lease } from "../../store/tables/leases.ts";
+import type { Alongside } from "../../store/tables/tables.ts";
 import { isAccountFull, type Reservation, type TakeBytes } from "../account.ts";
 import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, StepMetrics } from "../contract.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
 import { createLog } from "../../observe/log.ts";
-import { tablesOn, transactionsOn } from "../../store/tables.ts";
+import { tablesOn, transactionsOn } from "../../store/tables/tables.ts";
 import { Workspace } from "../files/workspace.ts";
 import { JobJournal } from "./job-journal.ts";
 

@@ -4,11 +4,10 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { CommitUnknown, isStoreAway } from "../../errors/faults.ts";
-import type { JobEvent } from "../../store/event-table.ts";
-import { isFinal, type JobStatus } from "../../store/job-state.ts";
-import type { JobEnd } from "../../store/job-table.ts";
-import type { Lease } from "../../store/lease-table.ts";
-import type { Alongside, Tables } from "../../store/tables.ts";
+import type { JobEvent } from "../../store/tables/events.ts";
+import { isFinal, type JobEnd, type JobStatus } from "../../store/tables/jobs.ts";
+import type { Lease } from "../../store/tables/leases.ts";
+import type { Alongside, Tables } from "../../store/tables/tables.ts";
 import type { TrainingContext } from "../context.ts";
 import { JOB_NEWS } from "./hints.ts";
 

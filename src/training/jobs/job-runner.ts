@@ -4,8 +4,8 @@
 
 import { CommitUnknown, DISK_FULL, isDiskFull, isStoreAway } from "../../errors/faults.ts";
 import { SerialWork } from "../../pacing/work.ts";
-import type { JobEnd, JobRecord } from "../../store/job-table.ts";
-import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";
+import type { JobEnd, JobRecord } from "../../store/tables/jobs.ts";
+import { type ClaimedJob, type Lease, LostLease } from "../../store/tables/leases.ts";
 import type { TrainingContext } from "../context.ts";
 import type { StepRetention } from "../steps/step-retention.ts";
 import { TrainingError } from "../training-error.ts";

@@ -1,7 +1,7 @@
 // Turns the stored data of a job into work for the trainer: sequences, a plan of gradient steps, the objective, the
 // report and the metrics of its events. There is one function per kind of job.
 
-import type { JobRecord, JobTable } from "../../store/job-table.ts";
+import type { JobRecord, JobTable } from "../../store/tables/jobs.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";

@@ -3,11 +3,10 @@
 
 import { randomUUID } from "node:crypto";
 import { CommitUnknown } from "../../errors/faults.ts";
-import type { JobEvent } from "../../store/event-table.ts";
-import { isFinal, type JobStatus } from "../../store/job-state.ts";
-import { type JobRecord, rowBytes } from "../../store/job-table.ts";
-import type { Owner } from "../../store/model-table.ts";
-import type { Tables } from "../../store/tables.ts";
+import type { JobEvent } from "../../store/tables/events.ts";
+import { isFinal, type JobRecord, type JobStatus, rowBytes } from "../../store/tables/jobs.ts";
+import type { Owner } from "../../store/tables/models.ts";
+import type { Tables } from "../../store/tables/tables.ts";
 import type { Reservation } from "../account.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";

@@ -1,7 +1,7 @@
 // Finds the step that the KL penalty of a job compares with. It is looked up when a job is submitted or previewed, so
 // that a missing step is reported at once, and again when the job starts.
 
-import type { ModelTable } from "../../store/model-table.ts";
+import type { ModelTable } from "../../store/tables/models.ts";
 import type { RlConfig } from "../config.ts";
 import { TrainingError } from "../training-error.ts";
 

@@ -14,7 +14,7 @@ import {
   trainingBench,
 } from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
-import { LeaseTable } from "../../store/lease-table.ts";
+import { LeaseTable } from "../../store/tables/leases.ts";
 import { temporaryBeside } from "../../system/files.ts";
 import type { Trainer } from "../contract.ts";
 import { Workspace } from "../files/workspace.ts";

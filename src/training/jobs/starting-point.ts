@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { DISK_FULL } from "../../errors/faults.ts";
-import type { JobRecord } from "../../store/job-table.ts";
-import type { ModelRecord } from "../../store/model-table.ts";
+import type { JobRecord } from "../../store/tables/jobs.ts";
+import type { ModelRecord } from "../../store/tables/models.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE, type TaskModel } from "../contract.ts";

@@ -1,8 +1,8 @@
 // Jobs whose server is gone. They go back to the queue, or end if they were cancelled or seem to cause the crashes. Any
 // server may do this at any time: each job is taken over once, because its lease is looked at in the same transaction.
 
-import { type ClaimedJob, LostLease } from "../../store/lease-table.ts";
-import type { Alongside } from "../../store/tables.ts";
+import { type ClaimedJob, LostLease } from "../../store/tables/leases.ts";
+import type { Alongside } from "../../store/tables/tables.ts";
 import type { TrainingContext } from "../context.ts";
 import { JOB_WAITING } from "./hints.ts";
 import { cancelled, failed, type JobJournal } from "./job-journal.ts";

@@ -3,10 +3,10 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import type { JobEnd } from "../../store/job-table.ts";
-import { type ClaimedJob, LostLease } from "../../store/lease-table.ts";
-import type { ModelRecord } from "../../store/model-table.ts";
-import type { Alongside } from "../../store/tables.ts";
+import type { JobEnd } from "../../store/tables/jobs.ts";
+import { type ClaimedJob, LostLease } from "../../store/tables/leases.ts";
+import type { ModelRecord } from "../../store/tables/models.ts";
+import type { Alongside } from "../../store/tables/tables.ts";
 import type { Reservation } from "../account.ts";
 import type { OptimizerConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";

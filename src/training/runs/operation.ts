@@ -1,7 +1,7 @@
 // The operations of a run: what a client commands, what is stored about it, and what it results in. A run's version is
 // the number of its newest step.
 
-import type { JobRecord, OperationKind } from "../../store/job-table.ts";
+import type { JobRecord, OperationKind } from "../../store/tables/jobs.ts";
 import type { OptimizerConfig } from "../config.ts";
 import type { PassResult } from "../contract.ts";
 import type { NamedLoss } from "../gradient/named-loss.ts";

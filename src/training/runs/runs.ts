@@ -4,10 +4,9 @@
 
 import { randomUUID } from "node:crypto";
 import { CommitUnknown } from "../../errors/faults.ts";
-import { isFinal } from "../../store/job-state.ts";
-import { type JobRecord, rowBytes } from "../../store/job-table.ts";
-import type { RunRecord } from "../../store/run-table.ts";
-import type { Tables } from "../../store/tables.ts";
+import { isFinal, type JobRecord, rowBytes } from "../../store/tables/jobs.ts";
+import type { RunRecord } from "../../store/tables/runs.ts";
+import type { Tables } from "../../store/tables/tables.ts";
 import type { Reservation } from "../account.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";

@@ -1,6 +1,6 @@
 // What the next step of a model will take on disk, at most: set aside before anybody makes it.
 
-import type { ModelRecord } from "../../store/model-table.ts";
+import type { ModelRecord } from "../../store/tables/models.ts";
 import type { TrainingContext } from "../context.ts";
 
 /** In bytes. The newest step counts too, because a trainer may write more than the values that we know of. */

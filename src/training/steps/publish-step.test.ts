@@ -16,7 +16,7 @@ import { PROJECT_STORE } from "../../../test/stores.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
 import { openSqlite } from "../../store/sqlite.ts";
-import { transactionsOn } from "../../store/tables.ts";
+import { transactionsOn } from "../../store/tables/tables.ts";
 import { stepDigest } from "../files/step-digest.ts";
 import { Workspace } from "../files/workspace.ts";
 

@@ -15,8 +15,8 @@ import {
   ROLLED_BACK_TO,
   type StepFiles,
   type StepRecord,
-} from "../../store/model-table.ts";
-import type { Alongside, Tables } from "../../store/tables.ts";
+} from "../../store/tables/models.ts";
+import type { Alongside, Tables } from "../../store/tables/tables.ts";
 import type { Reservation } from "../account.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";

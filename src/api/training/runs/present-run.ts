@@ -1,7 +1,7 @@
 // Training runs, operations and results as OpenPipe ART's native client reads them. The client refuses fields that it
 // does not know.
 
-import type { JobRecord } from "../../../store/job-table.ts";
+import type { JobRecord } from "../../../store/tables/jobs.ts";
 import {
   type OptimStepOutcome,
   operationOf,

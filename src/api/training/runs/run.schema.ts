@@ -2,7 +2,7 @@
 // read requests and generate the OpenAPI document.
 
 import { Type } from "typebox";
-import { OPERATION_KINDS } from "../../../store/job-table.ts";
+import { OPERATION_KINDS } from "../../../store/tables/jobs.ts";
 import { AnyObject, nullable, orNull, refused } from "../../request/schema-parts.ts";
 import { Name } from "../training.schema.ts";
 import { TokenMatrixBody } from "./token-matrix.schema.ts";

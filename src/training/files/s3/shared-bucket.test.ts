@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { useS3 } from "../../../../test/s3/use-s3.ts";
 import { StorageUnavailable } from "../../../errors/faults.ts";
 import { createLog } from "../../../observe/log.ts";
-import type { StepFiles } from "../../../store/model-table.ts";
+import type { StepFiles } from "../../../store/tables/models.ts";
 import type { KnownFiles } from "../leftovers.ts";
 import { DamagedFiles } from "../shared-files.ts";
 import { Workspace } from "../workspace.ts";
