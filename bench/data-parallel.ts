@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createEmbeddedEngines } from "../src/app/embedded-fleet.ts";
+import { createEmbeddedEngines } from "../src/app/embedded-engine.ts";
 import type { Engine } from "../src/engine/contract.ts";
 import { greedyRequest } from "./contenders/engine-requests.ts";
 import { type Size, shapes, sizes, writeRandomCheckpoint } from "./models/random-checkpoint.ts";

@@ -1,9 +1,13 @@
 // Loads the model that a real server runs: finds the checkpoint, loads its text side, and starts the embedded engine or
 // connects to engines on other machines.
+
 import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
 import type { ModelFacts } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
+import type { Engine, ModelInfo } from "../engine/contract.ts";
+import { StatCells } from "../engine/stats.ts";
 import { OperatorError } from "../errors/faults.ts";
+import type { ToolCallFormat } from "../grammar/constraint.ts";
 import { GrammarService } from "../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
@@ -11,21 +15,59 @@ import { eachTensor } from "../model/checkpoint/expected-tensors.ts";
 import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { readServedConfig } from "../model/checkpoint/served-config.ts";
+import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { readAdapter } from "../model/lora/adapter-reader.ts";
 import { kernelsHere } from "../model/runtime-version.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
+import { type ReasoningStyle, reasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import { REPLY_MARKERS } from "../text/reply-markers.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
-import { blockOfLinks, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
-import { createEmbeddedEngines } from "./embedded-fleet.ts";
-import { idleEngine } from "./idle-engine.ts";
+import { toolCallFormat } from "../text/tools/tool-format.ts";
+import { blockOfLinks, createEmbeddedEngines, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
-import { replyParsers } from "./reply-parsers.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 import { usableCores } from "./usable-cores.ts";
+
+// What a worker without engines has instead of one. It knows the model, so that jobs can be prepared, and runs nothing:
+// new steps are published without being loaded, and the servers that serve them load them when they are asked for.
+export function idleEngine(info: ModelInfo): Engine {
+  const nothing = new StatCells();
+  return {
+    info,
+    generate: () => {
+      throw new Error("a worker serves no requests");
+    },
+    loadAdapter: () => Promise.reject(new NoAdapterSlot("a worker without engines loads no adapters")),
+    unloadAdapter: async () => {},
+    stats: () => nothing.read(),
+    healthy: () => true,
+    close: async () => {},
+  };
+}
+
+// Which parsers the replies of a model go through, by the options and its chat template.
+
+type ParserConfig = Pick<Config, "enableAutoToolChoice" | "toolCallParser" | "reasoningParser">;
+
+/** null: not parsed. */
+export interface ReplyParsers {
+  reasoning: ReasoningStyle | null;
+  toolFormat: ToolCallFormat | null;
+}
+
+export function replyParsers(config: ParserConfig, chatTemplate: string | null): ReplyParsers {
+  const { enableAutoToolChoice, toolCallParser } = config;
+  if (toolCallParser !== null && !enableAutoToolChoice) {
+    throw new OperatorError("--tool-call-parser has no effect without --enable-auto-tool-choice: give both");
+  }
+  return {
+    reasoning: reasoningStyle(config.reasoningParser, chatTemplate),
+    toolFormat: enableAutoToolChoice ? toolCallFormat(toolCallParser ?? "auto", chatTemplate) : null,
+  };
+}
 
 /** Tables that old exports store and nobody reads: rotary frequencies, GPT-2's masks. */
 const COMPUTED = /\.rotary_emb\.inv_freq$|\.attn\.(masked_)?bias$/;

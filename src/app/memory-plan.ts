@@ -7,6 +7,7 @@ import { embeddingValueBytes } from "../model/checkpoint/stored-type.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { estimateMemory, type MemoryEstimate } from "../model/memory-estimate.ts";
 import {
+  automaticEngines,
   blockOfLinks,
   cacheFor,
   cacheTypeHere,
@@ -15,7 +16,6 @@ import {
   usableMemory,
   usualContext,
 } from "./embedded-engine.ts";
-import { automaticEngines } from "./embedded-fleet.ts";
 import { usableCores } from "./usable-cores.ts";
 
 export interface MemoryPlan extends MemoryEstimate {

@@ -22,7 +22,7 @@ import { isLoopback } from "../system/text.ts";
 import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
 import { LocalAccess } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
-import { checkStorage } from "./training-folder.ts";
+import { checkStorage } from "./storage.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel

@@ -10,17 +10,59 @@ import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
-import { ALIVE_MS, ServerTable } from "../store/tables/servers.ts";
+import { SerialWork } from "../pacing/work.ts";
+import { ALIVE_MS, type ServerRecord, ServerTable } from "../store/tables/servers.ts";
 import { PACKAGE_VERSION } from "../system/package.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";
 import type { RecordBound } from "../training/records/record-bound.ts";
 import { TrainingService } from "../training/service.ts";
-import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
+import { openWorkspace } from "./storage.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
-import { openWorkspace } from "./training-folder.ts";
 import { usableCores } from "./usable-cores.ts";
+
+// Says every few seconds, in the store, that this server is there, and what others may want to know of it.
+
+const BEAT_MS = 5_000;
+
+class Heartbeat {
+  readonly #table: ServerTable;
+  readonly #describe: () => ServerRecord;
+  readonly #log: Log;
+  readonly #beats = new SerialWork();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(table: ServerTable, describe: () => ServerRecord, log: Log) {
+    this.#table = table;
+    this.#describe = describe;
+    this.#log = log;
+  }
+
+  /** The first beat is done when this resolves. */
+  async start(): Promise<void> {
+    this.#timer = setInterval(() => void this.#beat(), BEAT_MS);
+    this.#timer.unref();
+    await this.#beat();
+  }
+
+  /** Takes the row away. */
+  async close(): Promise<void> {
+    if (this.#timer === null) return;
+    clearInterval(this.#timer);
+    await this.#beats.idle();
+    await this.#table.remove(this.#describe().id).catch((error: unknown) => {
+      this.#log.warn("this server is still listed", { error });
+    });
+  }
+
+  /** One follows the other. A failure is logged; the next beat may go better. */
+  #beat(): Promise<void> {
+    return this.#beats
+      .run(() => this.#table.beat(this.#describe()))
+      .catch((error: unknown) => this.#log.warn("the store does not know that this server is there", { error }));
+  }
+}
 
 /** Longer than a request: other servers and their engines may still read the files of a step that was removed. */
 const GRACE_SECONDS = 3600;

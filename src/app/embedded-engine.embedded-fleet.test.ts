@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
-import { cacheTypeHere } from "./embedded-engine.ts";
-import { automaticEngines, createEmbeddedEngines, shares } from "./embedded-fleet.ts";
+import { automaticEngines, cacheTypeHere, createEmbeddedEngines, shares } from "./embedded-engine.ts";
 
 const GIB = 2 ** 30;
 const fleet = { readAdapter: () => Promise.reject(new Error("none")), queueTimeoutMs: 1000, onFault: () => {} };

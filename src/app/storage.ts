@@ -1,5 +1,4 @@
 // Where the files of training are: a folder, or an S3 bucket with a local folder for copies.
-
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/options.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { loadConfig } from "../config/load.ts";
-import { replyParsers } from "./reply-parsers.ts";
+import { replyParsers } from "./load-model.ts";
 
 const hermes = "{{ '<tool_call>' }}";
 const parsers = (flags: Record<string, unknown>, template: string | null = hermes) =>
