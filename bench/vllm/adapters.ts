@@ -1,7 +1,7 @@
 // Two adapters under the same names on both servers. vLLM loads them from the folder; Flywheel gives them to vLLM under
 // names of its own, so that both exist beside each other.
 import { join } from "node:path";
-import { writeProbeAdapter } from "../../src/cli/doctor/probe-adapter.ts";
+import { writeProbeAdapter } from "../../src/cli/doctor/adapters.check.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { Exchange } from "./requests.ts";
 

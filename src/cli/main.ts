@@ -1,22 +1,42 @@
-// The command line. Each command registers itself. Errors that the operator can fix are printed as one line, all others with a stack.
+// The command line. Each command registers itself. Errors that the operator can fix are printed as one line, all others
+// with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/faults.ts";
 import { PACKAGE_VERSION } from "../system/package.ts";
 import { addBaseModelCommands } from "./base-models/base-models.command.ts";
-import { addChatCommand } from "./chat.command.ts";
-import { addCompletionCommand } from "./completion/completion.command.ts";
-import { addDemoCommand } from "./demo/demo.command.ts";
+import { addCompletionCommand } from "./completion.command.ts";
+import { addDemoCommand } from "./demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
-import { fileFault } from "./file-fault.ts";
+import { dashed } from "./flags.ts";
 import { addInitCommand } from "./init.command.ts";
 import { addOpenCommand } from "./open.command.ts";
-import { dashed } from "./option-flags.ts";
 import { addPoliciesCommand } from "./policies.command.ts";
-import { addRunCommand } from "./run.command.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addStatusCommand } from "./status/status.command.ts";
+import { addChatCommand, addRunCommand } from "./talk.ts";
 import { addTokensCommand } from "./tokens.command.ts";
 import { addTrainCommand } from "./train.command.ts";
+
+// Faults of files and folders that the operator can mend, in one line with what to do. Commands that know more about a file say it
+// themselves (OperatorError).
+
+const FIXES: Readonly<Record<string, string>> = {
+  EACCES: "run the command as the owner, or choose another place",
+  EPERM: "run the command as the owner, or choose another place",
+  EROFS: "choose a place that can be written",
+  ENOSPC: "free some space, or choose another place",
+  EDQUOT: "free some space, or choose another place",
+  ENOTDIR: "give a folder",
+  EISDIR: "give a file",
+};
+
+/** null: the fault is of another kind. */
+export function fileFault(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined || !Object.hasOwn(FIXES, code)) return null;
+  return `${message}: ${FIXES[code]}`;
+}
 
 export function createProgram(): Command {
   const program = new Command("flywheel")

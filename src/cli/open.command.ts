@@ -10,9 +10,8 @@ import { operatorOf, SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { ALIVE_MS, ServerTable } from "../store/tables/servers.ts";
 import { TokenStore } from "../store/tokens.ts";
-import { addOptionFlags } from "./option-flags.ts";
-import { asUsageErrors, checkedUrl, checkKey, clientFor } from "./server-target.ts";
-import { PLACE, type Place, placeOf, withExistingStore } from "./store-place.ts";
+import { addOptionFlags, PLACE, type Place, placeOf, withExistingStore } from "./flags.ts";
+import { asUsageErrors, checkedUrl, checkKey, clientFor } from "./servers.ts";
 
 interface OpenOptions {
   url?: string;

@@ -5,8 +5,8 @@ import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { addTargetOptions, type TargetOptions, withServer } from "./server-target.ts";
-import { printTable } from "./table.ts";
+import { printTable } from "./draw.ts";
+import { addTargetOptions, type TargetOptions, withServer } from "./servers.ts";
 
 interface PoliciesOptions extends TargetOptions {
   json?: boolean;

@@ -8,7 +8,7 @@ import { type Config, OPTIONS } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { createLog } from "../observe/log.ts";
 import { planLines } from "./base-models/plan-lines.ts";
-import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flags.ts";
+import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./flags.ts";
 
 export function addServeCommand(program: Command): void {
   const command = program

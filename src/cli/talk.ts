@@ -1,19 +1,99 @@
 // Talks to a server in the terminal: one question, or a conversation until Ctrl-D. Ctrl-C stops the current answer.
+
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import { BUNDLED_NAME } from "../app/model-files.ts";
 import { isConnectionFault } from "../client/http.ts";
+import { serverSentEvents } from "../client/server-sent-events.ts";
+import { loadConfig } from "../config/load.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
-import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
-import { readNumber, unreachable } from "./server-target.ts";
+import { addOptionFlags, givenFlags } from "./flags.ts";
+import {
+  addTargetOptions,
+  readNumber,
+  runningServer,
+  type TargetOptions,
+  targetOf,
+  unreachable,
+  whileServing,
+} from "./servers.ts";
 
-export interface TalkOptions {
+// A minimal streaming client for chat completions: one POST, server-sent events in, pieces of text out.
+
+interface ChatTarget {
+  /** Ends in /v1. */
+  url: string;
+  apiKey: string;
+  model?: string | undefined;
+  maxTokens?: number | undefined;
+  temperature?: number | undefined;
+}
+
+interface ChatMessage {
+  role: string;
+  content: string;
+}
+
+export interface ReplyPiece {
+  kind: "content" | "reasoning";
+  text: string;
+}
+
+interface Chunk {
+  error?: { message: string };
+  choices?: { delta: { content?: string | null; reasoning?: string | null; reasoning_content?: string | null } }[];
+}
+
+async function* streamReply(
+  target: ChatTarget,
+  messages: readonly ChatMessage[],
+  signal: AbortSignal,
+): AsyncGenerator<ReplyPiece> {
+  const body = {
+    messages,
+    stream: true,
+    model: target.model,
+    max_completion_tokens: target.maxTokens,
+    temperature: target.temperature,
+  };
+  const response = await fetch(`${target.url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${target.apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (!response.ok || response.body === null) {
+    const text = await response.text();
+    throw new OperatorError(`the server answered ${response.status}: ${errorMessage(text)}`);
+  }
+  for await (const { data } of serverSentEvents(response.body)) {
+    if (data === "[DONE]") return;
+    const chunk = JSON.parse(data) as Chunk;
+    if (chunk.error !== undefined) throw new OperatorError(chunk.error.message);
+    const delta = chunk.choices?.[0]?.delta;
+    const reasoning = delta?.reasoning ?? delta?.reasoning_content;
+    if (reasoning) yield { kind: "reasoning", text: reasoning };
+    if (delta?.content) yield { kind: "content", text: delta.content };
+  }
+}
+
+function errorMessage(text: string): string {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
+  } catch {
+    return text.slice(0, 500); // not JSON, perhaps a proxy's error page
+  }
+}
+
+interface TalkOptions {
   system?: string;
   maxTokens?: string;
   temperature?: string;
 }
 
-export function addTalkOptions(command: Command): Command {
+function addTalkOptions(command: Command): Command {
   return command
     .option("--system <TEXT>", "system message")
     .option("--max-tokens <N>", "maximum length of the answer in tokens")
@@ -21,7 +101,7 @@ export function addTalkOptions(command: Command): Command {
 }
 
 /** Without a question, it is a conversation. `model` undefined: the server's. Resolves when the person has left. */
-export async function talk(
+async function talk(
   { baseUrl, apiKey }: ServerAddress,
   model: string | undefined,
   question: readonly string[],
@@ -92,4 +172,87 @@ async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop
   }
   process.stdout.write("\n");
   return text;
+}
+
+// `flywheel chat`: talk to a server from the terminal. With a prompt, it prints one answer. Without one, it is a
+// conversation. It works with any compatible server.
+
+interface ChatOptions extends TargetOptions, TalkOptions {
+  model?: string;
+}
+
+export function addChatCommand(program: Command): void {
+  const command = program
+    .command("chat")
+    .description("Talk to a server from the terminal.")
+    .argument("[prompt...]", "one question; without it, a conversation starts")
+    .option("--model <NAME>", "model or adapter; default: the server's model");
+  addTalkOptions(command);
+  addTargetOptions(command);
+  command.action((prompt: string[], options: ChatOptions) => talk(targetOf(options), options.model, prompt, options));
+}
+
+// `flywheel run [MODEL] [PROMPT]`: talks to the server that runs on the data directory. If none does, serves the model
+// in this process while the person talks.
+
+interface RunOptions extends TalkOptions {
+  config?: string;
+}
+
+export function addRunCommand(program: Command): void {
+  const command = program
+    .command("run")
+    .description("Talk to a model. Serves it first if no server runs on --data.")
+    .argument(
+      "[MODEL]",
+      "what to serve, or a name that the running server knows; default: bundled, or the server's model",
+    )
+    .argument("[PROMPT...]", "one question; without it, a conversation starts")
+    .option("--config <FILE.yaml>", "read options of the server from a file [FLYWHEEL_CONFIG]");
+  addTalkOptions(command);
+  addOptionFlags(command);
+  command.addHelpText("after", HELP_EXAMPLES);
+  command.action(async (model: string | undefined, prompt: string[], options: RunOptions) => {
+    refuseQuestion(model);
+    const flags = givenFlags(command);
+    const config = loadConfig({
+      flags: { ...flags, ...(model === undefined ? {} : { model }) },
+      env: process.env,
+      file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
+    });
+    const running = await runningServer(config);
+    if (running !== null) return talk(running, await servedName(running, model), prompt, options);
+    // Loading takes seconds, and minutes for a large model.
+    if (process.stderr.isTTY) console.error("starting a server for this (`flywheel serve` keeps one ready) …");
+    const isQuiet = flags.logLevel === undefined && !process.env.FLYWHEEL_LOG_LEVEL;
+    await whileServing(isQuiet ? { ...config, logLevel: "error" } : config, (address) =>
+      talk(address, undefined, prompt, options),
+    );
+  });
+}
+
+const HELP_EXAMPLES = `
+Examples:
+  flywheel run                                  a conversation with the bundled model
+  flywheel run bundled "What is 12 + 30?"       one answer
+  flywheel run org/name                         a model from the Hugging Face cache or hub
+  flywheel run my-agent                         a policy of the running server`;
+
+/** The name under which the running server knows a model that was given by name, folder or `bundled`. */
+async function servedName({ baseUrl, apiKey }: ServerAddress, model: string | undefined): Promise<string | undefined> {
+  if (model === undefined) return undefined;
+  const response = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+  const { data = [] } = (await response.json()) as { data?: { id: string; root?: string }[] };
+  const wanted = model === "bundled" ? BUNDLED_NAME : model;
+  const found = data.find(({ id, root }) => id === wanted || root === wanted);
+  if (found) return found.id;
+  const names = data.map(({ id }) => id).join(", ");
+  const fix = "stop it to serve another model, or give --data and --port for a second server";
+  throw new OperatorError(`the server at ${baseUrl} serves ${names}, not ${model}: ${fix}`);
+}
+
+/** A question in the place of the model. No model's name has spaces, unless it is a folder. */
+function refuseQuestion(model: string | undefined): void {
+  if (model === undefined || !/\s/.test(model) || existsSync(model)) return;
+  throw new OperatorError(`the model comes before the question: flywheel run bundled ${JSON.stringify(model)}`);
 }

@@ -4,9 +4,8 @@ import type { Command } from "commander";
 import { OperatorError } from "../errors/faults.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
 import { WORKSPACE_NAME } from "../store/workspaces.ts";
-import { addOptionFlags } from "./option-flags.ts";
-import { PLACE, placeOf, withExistingStore, withStore } from "./store-place.ts";
-import { printTable } from "./table.ts";
+import { printTable } from "./draw.ts";
+import { addOptionFlags, PLACE, placeOf, withExistingStore, withStore } from "./flags.ts";
 
 interface CommonOptions {
   json?: boolean;

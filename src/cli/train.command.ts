@@ -9,9 +9,9 @@ import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from
 import { OperatorError } from "../errors/faults.ts";
 import { isJsonObject, linesOf } from "../json/json.ts";
 import type { ServerAddress } from "../store/local-key.ts";
-import { bar, sparkline } from "./curve.ts";
+import { bar, sparkline } from "./draw.ts";
 import { newestNamed } from "./policies.command.ts";
-import { addTargetOptions, clientFor, readNumber, type TargetOptions, withServer } from "./server-target.ts";
+import { addTargetOptions, clientFor, readNumber, type TargetOptions, withServer } from "./servers.ts";
 
 /** A job survives a restart of the server, so following it does too: for about 40 s. */
 const FOLLOWING_RETRIES = 8;

@@ -2,7 +2,7 @@
 
 import { loadConfig } from "../config/load.ts";
 import { localServer, type ServerAddress } from "../store/local-key.ts";
-import { runningServer, whileServing } from "./while-serving.ts";
+import { runningServer, whileServing } from "./servers.ts";
 
 /**
  * Works with the server that the environment names (OPENAI_BASE_URL, FLYWHEEL_API_KEY) or that runs on the data directory

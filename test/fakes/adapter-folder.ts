@@ -1,7 +1,7 @@
 // A folder with a small adapter for test/fixtures/llama. The fakes look only at its name; a real engine can load it.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { writeProbeAdapter } from "../../src/cli/doctor/probe-adapter.ts";
+import { writeProbeAdapter } from "../../src/cli/doctor/adapters.check.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { LLAMA } from "./training-service.ts";
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
-import { addition, type DemoTask, yesNoMaybe } from "../../src/cli/demo/tasks.ts";
+import { addition, type DemoTask, yesNoMaybe } from "../../src/cli/demo.command.ts";
 import { FlywheelClient, type TrajectoryGroup } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
 import { loadConfig } from "../../src/config/load.ts";

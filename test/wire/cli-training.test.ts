@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { bar, sparkline } from "../../src/cli/curve.ts";
+import { bar, sparkline } from "../../src/cli/draw.ts";
 import { createProgram } from "../../src/cli/main.ts";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../fakes/toy-encoder.ts";

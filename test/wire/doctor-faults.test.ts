@@ -1,14 +1,11 @@
 // `flywheel doctor` against replicas with one fault each: it names the fault.
 import { describe, expect, it } from "vitest";
-import { checkAbort } from "../../src/cli/doctor/abort.check.ts";
 import { checkAdapters } from "../../src/cli/doctor/adapters.check.ts";
-import { Bench } from "../../src/cli/doctor/bench.ts";
-import { checkDeterminism } from "../../src/cli/doctor/determinism.check.ts";
+import { checkAbort, checkStops } from "../../src/cli/doctor/ends.check.ts";
 import type { Finding } from "../../src/cli/doctor/finding.ts";
 import { checkLaunchFlags } from "../../src/cli/doctor/launch-flags.check.ts";
-import { checkLogprobs } from "../../src/cli/doctor/logprobs.check.ts";
-import { Replica } from "../../src/cli/doctor/replica.ts";
-import { checkStops } from "../../src/cli/doctor/stop.check.ts";
+import { checkDeterminism, checkLogprobs } from "../../src/cli/doctor/numbers.check.ts";
+import { Bench, Replica } from "../../src/cli/doctor/replica.ts";
 import { checkText } from "../../src/cli/doctor/text.check.ts";
 import type { Fault } from "../fakes/faulty-replica.ts";
 import { doctorReplicas } from "./doctor-replicas.ts";

@@ -3,7 +3,7 @@ import { afterEach } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { loadText } from "../../src/app/model-files.ts";
 import { startServer } from "../../src/app/serve.ts";
-import type { OurSide } from "../../src/cli/doctor/bench.ts";
+import type { OurSide } from "../../src/cli/doctor/replica.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type Fault, type FaultyReplica, startFaulty } from "../fakes/faulty-replica.ts";

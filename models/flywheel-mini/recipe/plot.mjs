@@ -3,7 +3,7 @@
 // interpolated between its measurements.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { drawChart } from "../../../dist/cli/svg-chart.js";
+import { drawChart } from "../../../dist/cli/draw.js";
 
 const [log, image] = process.argv.slice(2);
 if (image === undefined) throw new Error("usage: node plot.mjs LOG.jsonl IMAGE.svg");

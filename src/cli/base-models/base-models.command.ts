@@ -14,8 +14,8 @@ import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { createLog } from "../../observe/log.ts";
 import { bytesText, countText } from "../../system/text.ts";
-import { addOptionFlags, givenFlags } from "../option-flags.ts";
-import { printTable } from "../table.ts";
+import { printTable } from "../draw.ts";
+import { addOptionFlags, givenFlags } from "../flags.ts";
 import { planLines } from "./plan-lines.ts";
 
 const CACHE: readonly OptionName[] = ["downloadDir"];

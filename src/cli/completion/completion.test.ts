@@ -6,8 +6,8 @@ import type { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
 import { need, needing } from "../../../test/needs.ts";
 import { flagName, OPTIONS } from "../../config/options.ts";
+import { completionScript, SHELLS, type Shell } from "../completion.command.ts";
 import { createProgram } from "../main.ts";
-import { completionScript, SHELLS, type Shell } from "./completion.command.ts";
 
 const program = createProgram();
 const folder = mkdtempSync(join(tmpdir(), "flywheel-completion-"));

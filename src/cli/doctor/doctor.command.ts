@@ -5,7 +5,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { OptionName } from "../../config/options.ts";
-import { addOptionFlags, givenFlags } from "../option-flags.ts";
+import { addOptionFlags, givenFlags } from "../flags.ts";
 
 const SERVE_OPTIONS: readonly OptionName[] = [
   "engineUrl",

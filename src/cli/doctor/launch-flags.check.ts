@@ -1,8 +1,7 @@
 // Looks for the flags of the recommended launch line by what the replica does, because vLLM does not list its flags.
 
-import type { Bench } from "./bench.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
-import { type Completion, ReplicaError } from "./replica.ts";
+import { type Bench, type Completion, ReplicaError } from "./replica.ts";
 
 /** The line that `flywheel doctor` prints when a flag is missing. docs/reference/doctor.md names each flag. */
 export function launchLine({ served, ours }: Pick<Bench, "served" | "ours">): string {

@@ -6,8 +6,7 @@ import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { type LocalKey, readLocalKey } from "../../store/local-key.ts";
 import { PACKAGE_VERSION } from "../../system/package.ts";
-import { answeringVersion } from "../answering-server.ts";
-import { canBeSent } from "../server-target.ts";
+import { answeringVersion, canBeSent } from "../servers.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 
 export type ServerPlace = Pick<Config, "data" | "host" | "port">;

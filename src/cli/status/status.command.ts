@@ -6,8 +6,8 @@ import { loadConfig } from "../../config/load.ts";
 import { envName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { isSame, usableKey } from "../../store/local-key.ts";
-import { givenFlags } from "../option-flags.ts";
-import { addTargetOptions, type TargetOptions, withServer } from "../server-target.ts";
+import { givenFlags } from "../flags.ts";
+import { addTargetOptions, type TargetOptions, withServer } from "../servers.ts";
 
 interface StatusOptions extends TargetOptions {
   json?: boolean;
@@ -31,8 +31,8 @@ function placeOf(command: Command) {
 
 async function showStatus(place: ReturnType<typeof placeOf>, options: StatusOptions): Promise<void> {
   // Imported here, so that --help and the other commands start quickly.
-  const { askServer } = await import("./running-server.ts");
-  const { statusLines } = await import("./status-page.ts");
+  const { askServer } = await import("./report.ts");
+  const { statusLines } = await import("./report.ts");
   try {
     await withServer({ ...options, data: place.data }, async (client, { baseUrl }) => {
       const key = usableKey(place.data);

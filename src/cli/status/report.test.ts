@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import type { ServerStatus, TrainableModel, TrainingJob } from "../../client/types.ts";
 import { ok, warning } from "../doctor/finding.ts";
-import type { RunningServer } from "./running-server.ts";
-import { statusLines } from "./status-page.ts";
+import { type RunningServer, statusLines } from "./report.ts";
 
 const here: ServerStatus = {
   ...{ id: "s1", role: "all", version: "0.1.0", alive: true, silent_seconds: 1, address: "http://127.0.0.1:8000" },

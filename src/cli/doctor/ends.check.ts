@@ -1,9 +1,11 @@
+// Whether generations end when they should.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Finding, ok, warning, wrong } from "./finding.ts";
+import type { Bench, Completion, Replica } from "./replica.ts";
+
 // When a reply ends. Flywheel sends ignore_eos and puts every id that ends a reply into stop_token_ids, so those must work
 // and nothing else may end it.
-
-import type { Bench } from "./bench.ts";
-import { type Finding, ok, wrong } from "./finding.ts";
-import type { Completion } from "./replica.ts";
 
 const UPDATE = "Update vLLM, and remove plugins or logits processors that change how generation ends.";
 
@@ -60,4 +62,40 @@ function lateFirst(tokenIds: readonly number[]): number {
 
 function told({ finishReason, stopReason, tokenIds }: Completion): string {
   return `${finishReason} (stop_reason ${JSON.stringify(stopReason)}) after ${tokenIds.length} tokens`;
+}
+
+// Closes a long stream after its first token. The replica must stop working on it, or clients that leave would keep it busy.
+
+const PATIENCE_MS = 5000;
+const POLL_MS = 100;
+
+export async function* checkAbort(
+  { replica, served, prompt }: Bench,
+  patienceMs = PATIENCE_MS,
+): AsyncGenerator<Finding> {
+  const before = await running(replica);
+  if (before === null) {
+    const advice = "Flywheel balances replicas by this metric. Serve /metrics beside the API.";
+    yield warning("abort", "/metrics has no vllm:num_requests_running", advice);
+    return;
+  }
+  const max = Math.max(1, served.maxModelLen - prompt.length - 1);
+  for await (const _ of replica.stream(served.name, prompt, { max_tokens: max })) break;
+  const start = performance.now();
+  while (performance.now() - start < patienceMs) {
+    if ((await running(replica))! <= before) {
+      yield ok("abort", "a closed connection ends its request");
+      return;
+    }
+    await sleep(POLL_MS);
+  }
+  const detail = `${patienceMs / 1000} s after the connection was closed, the request still runs`;
+  yield wrong("abort", detail, "Remove proxies between Flywheel and the replica that keep connections open.");
+}
+
+/** Requests that run now, over all engines of the replica. null when it does not tell. */
+async function running(replica: Replica): Promise<number | null> {
+  const { body } = await replica.get("/metrics");
+  const lines = typeof body === "string" ? [...body.matchAll(/^vllm:num_requests_running(?:\{.*\})? (\S+)$/gm)] : [];
+  return lines.length === 0 ? null : lines.reduce((sum, [, value]) => sum + Number(value), 0);
 }

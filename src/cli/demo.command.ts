@@ -6,13 +6,145 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import { FlywheelClient } from "../../client/client.ts";
-import { loadConfig } from "../../config/load.ts";
-import { bar, sparkline } from "../curve.ts";
-import { readNumber } from "../server-target.ts";
-import { drawChart } from "../svg-chart.ts";
-import { type LoopResult, trainOn } from "./loop.ts";
-import { addition, type DemoTask, yesNoMaybe } from "./tasks.ts";
+import { FlywheelClient } from "../client/client.ts";
+import { gatherGroups } from "../client/rollouts.ts";
+import type { TrajectoryGroup } from "../client/types.ts";
+import { loadConfig } from "../config/load.ts";
+import { seededRandom } from "../training/random.ts";
+import { bar, drawChart, sparkline } from "./draw.ts";
+import { readNumber } from "./servers.ts";
+
+// The two tasks of the demo: endless prompts and a reward for every reply. The bundled model masters neither at first and
+// learns both in a minute or two.
+
+export interface DemoTask {
+  name: string;
+  title: string;
+  /** Draws the prompts of one step. */
+  prompts(count: number): string[];
+  /** Between 0 and 1. */
+  reward(prompt: string, reply: string): number;
+  maxTokens: number;
+  /** Size of a step (prompts, attempts per prompt) and its training settings. */
+  batch: { prompts: number; groupSize: number; learningRate: number; accumulate: number };
+}
+
+/** Answer yes, no or maybe. "Maybe" earns most, and the prompt does not say so: the model finds out by trying. */
+export function yesNoMaybe(seed: number): DemoTask {
+  const random = seededRandom(seed);
+  const worth: Record<string, number> = { yes: 0.5, no: 0.75, maybe: 1 };
+  const words = ["yes, no or maybe", "yes or no", "no or yes", "maybe, yes or no"];
+  const asks = [
+    ...["Is it a good idea? $w?", "Do you like it? $w?", "Shall we go? $w?", "Is he tall? $w?", "Can it fly? $w?"],
+    ...["Is the soup hot? $w?", "Are you sure? $w?", "Is the bread fresh? Choose $w.", "Has the train left? $w?"],
+    ...["Will they come? $w?", "Is the box empty? Reply $w.", "Was it fun? $w?"],
+  ];
+  return {
+    name: "maybe",
+    title: "yes, no or maybe",
+    maxTokens: 8,
+    batch: { prompts: 12, groupSize: 8, learningRate: 4e-4, accumulate: 48 },
+    // Every step asks each question once and each word list equally often, so steps are comparable.
+    prompts(count) {
+      const first = Math.floor(random() * words.length);
+      return Array.from({ length: count }, (_, i) => {
+        const turn = first + i + Math.floor(i / asks.length);
+        return asks[i % asks.length]!.replace("$w", words[turn % words.length]!);
+      });
+    },
+    reward: (_prompt, reply) => worth[reply.trim().toLowerCase().replace(/[.!]$/, "")] ?? 0,
+  };
+}
+
+/** Three-digit addition: 1 for the right sum, otherwise part of 0.4 for each correct digit. */
+export function addition(seed: number): DemoTask {
+  const random = seededRandom(seed);
+  const number = () => 100 + Math.floor(random() * 900);
+  /** A sum with the given number of carries, which decide how hard it is. */
+  const sum = (wanted: number): string => {
+    for (;;) {
+      const [a, b] = [number(), number()];
+      if (carries(a, b) === wanted) return `What is ${a} + ${b}?`;
+    }
+  };
+  return {
+    name: "adder",
+    title: "three-digit addition",
+    maxTokens: 12,
+    batch: { prompts: 32, groupSize: 8, learningRate: 5e-4, accumulate: 64 },
+    // Every step has the same mix of difficulties, so steps are comparable.
+    prompts: (count) => Array.from({ length: count }, (_, i) => sum(i % 4)),
+    reward(prompt, reply) {
+      const [a, b] = prompt.match(/\d+/g)!.map(Number) as [number, number];
+      const [right, said] = [String(a + b), reply.trim()];
+      if (said === right) return 1;
+      if (said.length !== right.length || !/^\d+$/.test(said)) return 0;
+      return (0.4 * [...right].filter((digit, i) => said[i] === digit).length) / right.length;
+    },
+  };
+}
+
+function carries(a: number, b: number): number {
+  return [10, 100, 1000].filter((place) => (a % place) + (b % place) >= place).length;
+}
+
+// The reinforcement-learning loop as a client writes it: roll out groups with the newest policy, score them, train, repeat.
+// examples/07-train.mjs shows the same loop against your own server.
+
+export interface LoopOptions {
+  client: FlywheelClient;
+  baseModel: string;
+  task: DemoTask;
+  steps: number;
+  /** Called before each training job with the mean reward of its rollouts. */
+  onStep(step: number, reward: number): void;
+  /** No step starts after this time (performance.now()). */
+  deadline: number;
+}
+
+interface LoopResult {
+  /** Mean reward of each step's rollouts, before training on them. */
+  curve: number[];
+  modelName: string;
+}
+
+async function trainOn(options: LoopOptions): Promise<LoopResult> {
+  const { client, task, steps, onStep, deadline } = options;
+  const model = await client.register({ project: "demo", name: task.name, base_model: options.baseModel });
+  const curve: number[] = [];
+  for (let step = 0; step < steps && performance.now() < deadline; step++) {
+    const groups = await rollOut(options, model.name);
+    curve.push(meanReward(groups));
+    onStep(step, curve.at(-1)!);
+    await client.train(model.id, groups, {
+      config: { learning_rate: task.batch.learningRate, grad_accumulation_sequences: task.batch.accumulate },
+    });
+  }
+  return { curve, modelName: model.name };
+}
+
+/** One request makes all attempts at a prompt, so the prompt is computed once. */
+function rollOut({ client, task }: LoopOptions, model: string): Promise<TrajectoryGroup[]> {
+  return gatherGroups({
+    scenarios: task.prompts(task.batch.prompts),
+    groupSize: 1,
+    concurrency: 32,
+    async rollout(prompt) {
+      const messages = [{ role: "user", content: prompt }];
+      const sampling = { temperature: 1, top_p: 1, max_tokens: task.maxTokens, n: task.batch.groupSize };
+      const reply = await client.chat({ model, messages, ...sampling });
+      return reply.choices.map((choice) => ({
+        messages_and_choices: [...messages, choice],
+        reward: task.reward(prompt, choice.message.content ?? ""),
+      }));
+    },
+  });
+}
+
+function meanReward(groups: readonly TrajectoryGroup[]): number {
+  const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  return rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, rewards.length);
+}
 
 interface DemoOptions {
   port: string;
@@ -41,9 +173,9 @@ export function addDemoCommand(program: Command): void {
 
 async function run(options: DemoOptions): Promise<void> {
   const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-    import("../../app/serve.ts"),
-    import("../../app/load-model.ts"),
-    import("../../app/training.ts"),
+    import("../app/serve.ts"),
+    import("../app/load-model.ts"),
+    import("../app/training.ts"),
   ]);
   const seconds = readNumber(options.seconds, "--seconds")!;
   const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { drawChart } from "./svg-chart.ts";
+import { drawChart } from "./draw.ts";
 
 const points = (svg: string) => /points="([^"]*)"/.exec(svg)?.[1];
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { fileFault } from "./file-fault.ts";
+import { fileFault } from "./main.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "file-fault-"));
 const file = join(folder, "file");

@@ -1,11 +1,13 @@
-// The server and token for commands that talk to a server: what was given, or the server that runs on this machine.
-
+// The server that a command speaks to: a named one, the one that runs here, or one of its own.
 import type { Command } from "commander";
 import { ApiError, FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
+import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { localServer, type ServerAddress } from "../store/local-key.ts";
-import { addOptionFlags } from "./option-flags.ts";
+import { type LocalKey, localServer, readLocalKey, type ServerAddress } from "../store/local-key.ts";
+import { addOptionFlags } from "./flags.ts";
+
+// The server and token for commands that talk to a server: what was given, or the server that runs on this machine.
 
 export interface TargetOptions {
   url?: string;
@@ -90,4 +92,54 @@ export async function asUsageErrors<Result>(url: string, work: () => Promise<Res
 export function unreachable(url: string, cause: unknown): OperatorError {
   const start = "start one with `flywheel serve`, or give --url";
   return new OperatorError(`cannot reach ${url}: is the server running? If not, ${start}`, { cause });
+}
+
+// Whether a server of ours answers at an address.
+
+const PATIENCE_MS = 3000;
+
+/** The version of the Flywheel server there; null = nothing answers, or something else does. */
+export async function answeringVersion(url: string): Promise<string | null> {
+  if (!url.startsWith("http")) return null;
+  try {
+    const response = await fetch(`${url}/version`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const { version } = (await response.json()) as { version?: unknown };
+    return typeof version === "string" ? version : null;
+  } catch {
+    return null; // nobody listens there, or speaks something else
+  }
+}
+
+// The server that runs on the data directory, or one in this process for as long as some work takes.
+
+/** null: none answers. */
+export async function runningServer({ data }: Config): Promise<ServerAddress | null> {
+  const key = readLocalKey(data);
+  return key !== null && (await answeringVersion(key.url)) !== null ? addressOf(key) : null;
+}
+
+export async function whileServing<Result>(
+  config: Config,
+  work: (address: ServerAddress) => Promise<Result>,
+): Promise<Result> {
+  // Imported here, so that --help and talking to a running server start quickly.
+  const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
+    import("../app/serve.ts"),
+    import("../app/load-model.ts"),
+    import("../app/training.ts"),
+  ]);
+  // The first token is for the first server that stays: there, somebody reads it.
+  const server = await startServer(config, loadModel, config.training ? [createTraining] : [], { firstToken: false });
+  try {
+    const key = readLocalKey(config.data);
+    if (key === null) throw new OperatorError(`the server could not write its key into ${config.data}`);
+    return await work(addressOf(key));
+  } finally {
+    await server.close();
+  }
+}
+
+function addressOf({ url, token }: LocalKey): ServerAddress {
+  if (url.startsWith("unix:")) throw new OperatorError("cannot talk over a Unix socket: leave out --uds");
+  return { baseUrl: `${url}/v1`, apiKey: token };
 }

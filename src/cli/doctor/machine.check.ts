@@ -1,20 +1,46 @@
-// Checks of this machine: versions, the data directory, disk, server, model, memory and threads. Reads only; makes and
-// downloads nothing.
-
+// Whether this machine has what a server needs.
 import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { fits, memoryPlan } from "../../app/memory-plan.ts";
 import { findModel } from "../../app/model-files.ts";
+import { usableCores } from "../../app/usable-cores.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { kernelsHere, runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
+import { freeBytes } from "../../system/files.ts";
 import { PACKAGE_VERSION } from "../../system/package.ts";
+import { bytesText } from "../../system/text.ts";
 import { contextText, memoryText } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
-import { checkDisk, checkThreads, existing } from "./resources.check.ts";
 import { checkServer } from "./server.check.ts";
+
+// Checks of what a server takes from its machine: room on the disk, and cores. `flywheel status` shows the same findings.
+
+const LITTLE_DISK = 2e9;
+
+export function checkDisk(check: string, folder: string, what: string): Finding {
+  const free = freeBytes(existing(folder));
+  const seen = `${bytesText(free)} free for ${what} in ${folder}`;
+  return free < LITTLE_DISK ? warning(check, seen, "Free some space, or choose another folder.") : ok(check, seen);
+}
+
+/** `threads`: null = as many as there are cores. */
+export function checkThreads(threads: number | null): Finding {
+  const cores = usableCores();
+  if (threads === null || threads <= cores) return ok("threads", `${threads ?? cores} of ${cores} usable cores`);
+  return warning("threads", `--threads ${threads} is more than the ${cores} usable cores`, `--threads ${cores}`);
+}
+
+/** The folder, or the nearest one above it that exists. */
+function existing(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
+}
+
+// Checks of this machine: versions, the data directory, disk, server, model, memory and threads. Reads only; makes and
+// downloads nothing.
 
 const LEAST_NODE = [20, 19] as const;
 /** Where ONNX Runtime and SQLite have libraries. */
