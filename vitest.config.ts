@@ -15,7 +15,7 @@ const SYSTEM = [
   "test/reference/{batch-invariance,trainer}.test.ts",
   "test/gguf/**",
   "src/store/postgres/*.test.ts",
-  "src/api/http/stalled-reader.test.ts",
+  "src/api/http/streams.stalled-reader.test.ts",
   "src/app/embedded-engine.test.ts",
   "src/training/process/*.test.ts",
 ];

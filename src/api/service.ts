@@ -22,16 +22,14 @@ import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";
 import type { AccountView } from "../training/account.ts";
-import { AccessWatch } from "./http/access-watch.ts";
-import { Authenticator, type Principal, principalOf } from "./http/auth.ts";
+import { StoredMemory } from "./dialects/responses/conversation-room.ts";
+import { Admission, shuttingDown } from "./generation/admission.ts";
+import { LiveRequests } from "./generation/live-requests.ts";
+import { LogprobMemory } from "./generation/logprob-memory.ts";
+import { type EngineArgFields, leftOutArgs, type SamplingDefaults } from "./generation/sampling.ts";
+import { AccessWatch, Authenticator, type Principal, principalOf } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
-import type { SamplingDefaults } from "./request/generation-defaults.ts";
-import { StoredMemory } from "./responses/conversation-room.ts";
-import { Admission, shuttingDown } from "./run/admission.ts";
-import { type EngineArgFields, leftOutArgs } from "./run/engine-args.ts";
-import { LiveRequests } from "./run/live-requests.ts";
-import { LogprobMemory } from "./run/logprob-memory.ts";
 
 /** A model on the hub; anything else is a path, which clients must not see. */
 const HUB_NAME = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/;

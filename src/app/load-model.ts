@@ -1,7 +1,7 @@
 // Loads the model that a real server runs: finds the checkpoint, loads its text side, and starts the embedded engine or
 // connects to engines on other machines.
 
-import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
+import { loadSamplingDefaults } from "../api/generation/sampling.ts";
 import type { ModelFacts } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import type { Engine, ModelInfo } from "../engine/contract.ts";

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { WireMessage } from "../api/request/message.schema.ts";
-import { chatMessages, chatTools } from "../api/request/messages.ts";
+import { chatMessages, chatTools, type WireMessage } from "../api/generation/messages.ts";
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
 

@@ -1,4 +1,4 @@
-// A conversation as chat templates see it. The API reads it from requests and training data (api/request/messages.ts).
+// A conversation as chat templates see it. The API reads it from requests and training data (api/generation/messages.ts).
 // Everything below the API trusts it.
 
 export interface ChatMessage {

@@ -1,5 +1,5 @@
 // What training refuses to do, and why, as facts. The API maps each code to an error of the wire
-// (api/training/training-errors.ts). A job that fails this way keeps the message.
+// (api/training/routes.ts). A job that fails this way keeps the message.
 
 /** The facts of each error, by its code. */
 export interface TrainingFaults {

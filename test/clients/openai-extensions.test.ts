@@ -2,7 +2,7 @@
 // --enable-openai-extensions.
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { ResponseObject } from "../../src/api/responses/responses.response-schema.ts";
+import { ResponseObject } from "../../src/api/dialects/responses/responses.schema.ts";
 import { TOOL_CALL_FORMATS, type ToolCallFormat } from "../../src/grammar/constraint.ts";
 import { expectShape, sharedServer } from "../wire/shared-server.ts";
 import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "../wire/test-server.ts";

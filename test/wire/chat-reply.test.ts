@@ -1,6 +1,6 @@
 // Whole replies: every key of them, and where ids come from.
 import { describe, expect, it } from "vitest";
-import { ChatReply } from "../../src/api/chat/chat.response-schema.ts";
+import { ChatReply } from "../../src/api/dialects/chat/chat.schema.ts";
 import { babble, expectShape, sharedServer } from "./shared-server.ts";
 import { says } from "./test-server.ts";
 

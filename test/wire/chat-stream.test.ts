@@ -1,6 +1,6 @@
 // Streamed replies.
 import { describe, expect, it } from "vitest";
-import { ChatChunk } from "../../src/api/chat/chat.response-schema.ts";
+import { ChatChunk } from "../../src/api/dialects/chat/chat.schema.ts";
 import { babble, expectShape, sharedServer } from "./shared-server.ts";
 import { says, startTestServer } from "./test-server.ts";
 

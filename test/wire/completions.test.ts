@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CompletionChunk, CompletionReply } from "../../src/api/completions/completions.schema.ts";
+import { CompletionChunk, CompletionReply } from "../../src/api/dialects/completions/completions.schema.ts";
 import { expectShape, sharedServer } from "./shared-server.ts";
 import type { LooseResponse } from "./test-server.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Static } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EngineBody } from "../../src/api/serving/engine.schema.ts";
+import { EngineBody } from "../../src/api/serving/engine-monitor.ts";
 import type { EngineState } from "../../src/client/types.ts";
 import { openDataDir } from "../../src/store/data-dir.ts";
 import { TokenStore } from "../../src/store/tokens.ts";

@@ -1,10 +1,10 @@
 // Whatever a client sends is answered: a reply, or a 4xx in the envelope; never a 5xx, never a hang.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ChatRequest } from "../../src/api/chat/chat.schema.ts";
-import { TokenRequest } from "../../src/api/generate/generate.schema.ts";
-import { MessagesRequest } from "../../src/api/messages/messages.schema.ts";
-import { ResponsesRequest } from "../../src/api/responses/responses.schema.ts";
+import { ChatRequest } from "../../src/api/dialects/chat/chat.schema.ts";
+import { MessagesRequest } from "../../src/api/dialects/messages/messages.schema.ts";
+import { ResponsesRequest } from "../../src/api/dialects/responses/responses.schema.ts";
+import { TokenRequest } from "../../src/api/dialects/tokens/tokens.schema.ts";
 import { sharedServer } from "./shared-server.ts";
 
 const server = sharedServer();

@@ -1,6 +1,6 @@
 // POST /v1/messages over HTTP: translation, events, errors, refusals. The unmodified SDK is in test/clients.
 import { describe, expect, it, vi } from "vitest";
-import { MessageReply } from "../../src/api/messages/messages.schema.ts";
+import { MessageReply } from "../../src/api/dialects/messages/messages.schema.ts";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
 import { expectShape, sharedServer } from "./shared-server.ts";
 import { API_KEY, type Loose, looseFetch, startTestServer, TEMPLATE, type TestServer } from "./test-server.ts";

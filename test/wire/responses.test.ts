@@ -1,6 +1,6 @@
 // POST /v1/responses over HTTP: translation, events, refusals. What is kept: responses-stored.test.ts. The unmodified SDKs: test/clients.
 import { describe, expect, it, vi } from "vitest";
-import { ResponseObject } from "../../src/api/responses/responses.response-schema.ts";
+import { ResponseObject } from "../../src/api/dialects/responses/responses.schema.ts";
 import { add, asking, CALL, responsesServer } from "./responses-requests.ts";
 import { expectShape, sharedServer } from "./shared-server.ts";
 import { API_KEY, type Loose, startTestServer } from "./test-server.ts";

@@ -3,7 +3,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
+import { NEUTRAL_DEFAULTS } from "../../src/api/generation/sampling.ts";
 import { createRemoteEngines } from "../../src/app/remote-engines.ts";
 import { type CreateExtension, type LoadedModel, type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";

@@ -1,7 +1,7 @@
 // What lists of models, steps and jobs show.
 
 import { describe, expect, it } from "vitest";
-import { rlConfigFrom, sftConfigFrom } from "../../src/api/training/config.wire.ts";
+import { rlConfigFrom, sftConfigFrom } from "../../src/api/training/job-options.ts";
 import { shared } from "./shared-server.ts";
 import { finishedJob, goodGroup, group, jobBody, newModel, trajectory } from "./training-requests.ts";
 import { startTrainingServer } from "./training-server.ts";

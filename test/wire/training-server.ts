@@ -2,7 +2,7 @@
 
 import Fastify from "fastify";
 import { authorize, type Principal } from "../../src/api/http/auth.ts";
-import { parseJsonObject } from "../../src/api/http/json-body.ts";
+import { parseJsonObject } from "../../src/api/http/body.ts";
 import type { Service } from "../../src/api/service.ts";
 import { trainingRoutes } from "../../src/api/training/routes.ts";
 import { ServiceError } from "../../src/errors/service-error.ts";

@@ -1,6 +1,6 @@
 // Routes that clients of vLLM know beside chat and completions: batches, /invocations, /tokenizer_info.
 import { describe, expect, it } from "vitest";
-import { ChatReply } from "../../src/api/chat/chat.response-schema.ts";
+import { ChatReply } from "../../src/api/dialects/chat/chat.schema.ts";
 import { expectShape, sharedServer } from "./shared-server.ts";
 import { says, startTestServer, TEMPLATE } from "./test-server.ts";
 

@@ -2,16 +2,15 @@
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
+import { isJsonObject } from "../../json/json.ts";
 import { givingWay, inTurns } from "../../pacing/turns.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
+import { chatInput, checkContinuation, checkTemplateTrust, Message, templateFields } from "../generation/messages.ts";
+import { ExtendedMessage, extendedFields, plainRequest } from "../generation/openai-extensions.ts";
+import { jsonWith } from "../generation/reply.ts";
 import { principalOf } from "../http/auth.ts";
-import { Message } from "../request/message.schema.ts";
-import { ExtendedMessage, extendedFields, plainRequest } from "../request/openai-extensions.ts";
-import { refusing } from "../request/prompt-errors.ts";
-import { readBody } from "../request/read-body.ts";
-import { ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
-import { chatInput, checkContinuation, checkTemplateTrust, templateFields } from "../request/template-fields.ts";
-import { jsonWith } from "../run/logprobs.wire.ts";
+import { refusing } from "../http/errors.ts";
+import { AnyObject, ErrorBody, nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 const TokenizeRequest = Type.Object(
@@ -134,4 +133,45 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, 
   const { messages } = body;
   const prompt = await refusing(() => chatPrompt(service.text, chatInput({ ...body, messages }, client), null));
   return prompt.tokenIds;
+}
+
+// GET /tokenizer_info: the tokenizer's configuration as its folder has it, and the chat template in use. Off by default,
+// because a template may say more than its owner wants to show.
+
+/** Names of files on this machine. */
+const HIDDEN = new Set(["vocab_file", "merges_file", "tokenizer_file", "name_or_path"]);
+
+export function registerTokenizerInfo(app: FastifyInstance, service: Service): void {
+  app.get(
+    "/tokenizer_info",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Configuration of the tokenizer (--enable-tokenizer-info-endpoint)",
+        tags: ["text"],
+        response: { 200: AnyObject, 401: ErrorBody, 404: ErrorBody },
+      },
+    },
+    async () => {
+      if (!service.config.enableTokenizerInfoEndpoint) {
+        throw new ServiceError("not_found", "This server does not offer it (--enable-tokenizer-info-endpoint).");
+      }
+      const { tokenizerConfig, specialTokens, defaultTemplate } = service.text;
+      const shown = Object.entries(tokenizerConfig).filter(([key]) => !HIDDEN.has(key));
+      return {
+        tokenizer_class: "PreTrainedTokenizerFast",
+        ...specialTokens,
+        ...Object.fromEntries(shown.map(([key, value]) => [key, asText(value)])),
+        ...(defaultTemplate === null ? {} : { chat_template: defaultTemplate }),
+      };
+    },
+  );
+}
+
+/** Tokens that are described by an object, as their text. */
+function asText(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asText);
+  if (!isJsonObject(value)) return value;
+  if (typeof value.content === "string") return value.content;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, asText(inner)]));
 }

@@ -4,13 +4,10 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import { OpenStreams } from "../http/open-streams.ts";
-import type { EventStream } from "../http/sse.ts";
-import { ErrorBody } from "../request/schema-parts.ts";
+import { type EventStream, OpenStreams } from "../http/streams.ts";
+import { ErrorBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
-import { EngineSnapshot } from "./engine.present.ts";
-import { EngineBody } from "./engine.schema.ts";
-import { EngineMonitor, type Reading } from "./engine-monitor.ts";
+import { EngineBody, EngineMonitor, EngineSnapshot, type Reading } from "./engine-monitor.ts";
 
 export function registerEngine(app: FastifyInstance, service: Service): void {
   const monitor = new EngineMonitor(service.engine, service.live);

@@ -8,7 +8,7 @@ import type { FastifyInstance } from "fastify";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
-import { stepFrom } from "./step-param.ts";
+import { stepFrom } from "./params.ts";
 import { documented } from "./training.schema.ts";
 
 const ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"];

@@ -8,11 +8,10 @@ import { prepareJob } from "../../training/data/prepare.ts";
 import { prepareSft } from "../../training/data/prepare-sft.ts";
 import { tokeniseHistory } from "../../training/data/tokenise.ts";
 import type { HistoryMessage } from "../../training/data/trajectory.ts";
-import type { WireMessage, WireTool } from "../request/message.schema.ts";
-import { chatTools } from "../request/messages.ts";
+import { chatTools, type WireMessage, type WireTool } from "../generation/messages.ts";
 import { chatEncoder } from "./chat-encoder.ts";
-import { historyMessage } from "./history-message.ts";
-import { JsonItems } from "./json-items.ts";
+import { JsonItems } from "./json-stream.ts";
+import { historyMessage } from "./trajectory.wire.ts";
 
 /** More than the tokenizer has, as where a vocabulary was padded. */
 const MODEL_ROWS = 8200;

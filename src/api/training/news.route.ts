@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import type { News } from "../../training/news.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
-import { OpenStreams } from "../http/open-streams.ts";
+import { OpenStreams } from "../http/streams.ts";
 import type { Service } from "../service.ts";
 import { lastEventId } from "./jobs.route.ts";
 import { presentEvent, presentGradientSteps } from "./present.ts";

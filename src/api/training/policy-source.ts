@@ -5,7 +5,7 @@ import { artifactName } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, readableBy } from "../http/auth.ts";
 import type { ModelCard, ModelSource } from "../models/model-registry.ts";
-import { fromPolicy } from "./training-errors.ts";
+import { fromPolicy } from "./routes.ts";
 
 export function policySource(training: TrainingService): ModelSource {
   return {

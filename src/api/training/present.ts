@@ -13,7 +13,7 @@ import type { TrajectoryReport } from "../../training/data/verdict.ts";
 import type { JobTotals } from "../../training/jobs/job-totals.ts";
 import type { JobReport } from "../../training/jobs/job-work.ts";
 import { artifactName } from "../../training/policies.ts";
-import { presentConfig } from "./config.present.ts";
+import { presentConfig } from "./job-options.ts";
 
 /** `withWorkspace`: for an admin, who sees models of several. */
 export function presentModel(model: ModelRecord, summary: ModelSummary, withWorkspace: boolean) {

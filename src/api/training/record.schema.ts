@@ -2,7 +2,7 @@
 
 import { type Static, Type } from "typebox";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
-import { AnyObject, nullable, orNull } from "../request/schema-parts.ts";
+import { AnyObject, nullable, orNull } from "../schema/body.ts";
 import { listOf, Moment, Uuid } from "./training.schema.ts";
 
 const RolloutException = Type.Object(

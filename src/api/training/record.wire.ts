@@ -6,7 +6,7 @@ import type { SftExample } from "../../training/data/prepare-sft.ts";
 import type { GroupPart } from "../../training/data/trajectory.ts";
 import type { SentText } from "../../training/records/record-reader.ts";
 import type { GroupNotes, SentWriter } from "../../training/records/sent-record.ts";
-import type { JsonItem } from "./json-items.ts";
+import type { JsonItem } from "./json-stream.ts";
 import { parseValue } from "./json-value.ts";
 import type { NewReward } from "./training.schema.ts";
 import { invalid } from "./validation.ts";

@@ -5,20 +5,23 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
+import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
 import { GroupLog } from "../../training/data/group-metrics.ts";
-import type { SftExample } from "../../training/data/prepare-sft.ts";
+import { prepareJob } from "../../training/data/prepare.ts";
+import { prepareSft, type SftExample } from "../../training/data/prepare-sft.ts";
 import type { GroupPart } from "../../training/data/trajectory.ts";
+import { planRl } from "../../training/gradient/gradient-plan.ts";
+import { readGroups, readInput } from "../../training/jobs/job-input.ts";
+import type { JobDraft } from "../../training/jobs/jobs.ts";
 import { assertServable } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import { rlConfigFrom, sftConfigFrom } from "./config.wire.ts";
-import { ownModel } from "./own-model.ts";
-import { presentJob } from "./present.ts";
-import { previewRl, previewSft } from "./preview.ts";
-import { type Expected, readRest, receive } from "./receive.ts";
+import { rlConfigFrom, sftConfigFrom } from "./job-options.ts";
+import { ownModel } from "./params.ts";
+import { presentJob, previewJson, sftPreviewJson } from "./present.ts";
+import { type Expected, readRest, readSubmission, receive } from "./receive.ts";
 import { keepExample, keepGroupPart } from "./record.wire.ts";
-import { readSubmission } from "./submission.ts";
 import {
   documented,
   JobAgainBody,
@@ -31,6 +34,47 @@ import {
 import { MAX_METRICS } from "./trajectory.schema.ts";
 import { exampleFrom, GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
 import { invalid, noIssues } from "./validation.ts";
+
+// Shows what a job would train, without training it (`dry_run`): tokens, masks, advantages and verdicts, in pieces of
+// JSON. A preview refuses what a job would refuse.
+
+export interface PreviewTarget {
+  modelId: string;
+  owner: string;
+  base: BaseModel;
+}
+
+async function previewRl(
+  training: TrainingService,
+  draft: JobDraft,
+  { modelId, owner, base }: PreviewTarget,
+  config: RlConfig,
+): Promise<AsyncGenerator<string>> {
+  await draft.input.finish();
+  const { step } = await training.models.step(modelId, owner, "latest");
+  await training.jobs.checkReference(modelId, config);
+  const prepared = await prepareJob(readGroups(draft.path), {
+    encoder: base.encoder,
+    config,
+    currentStep: step,
+    preview: true,
+    ...(await base.limits()),
+  });
+  planRl(prepared.sequences, config, 1);
+  return previewJson(prepared, modelId, step);
+}
+
+async function previewSft(
+  training: TrainingService,
+  draft: JobDraft,
+  { modelId, owner, base }: PreviewTarget,
+  config: SftConfig,
+): Promise<AsyncGenerator<string>> {
+  await draft.input.finish();
+  const { step } = await training.models.step(modelId, owner, "latest");
+  const prepared = await prepareSft(readInput<SftExample>(draft.path), base.encoder, config, await base.limits());
+  return sftPreviewJson(prepared, modelId, step);
+}
 
 export interface SubmitOptions {
   maxBytes: number;

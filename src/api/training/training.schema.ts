@@ -3,8 +3,8 @@
 
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/tables/jobs.ts";
-import { AnyObject, ErrorBody, nullable, orNull, refused } from "../request/schema-parts.ts";
-import { RlOptions, SftOptions } from "./config.schema.ts";
+import { AnyObject, ErrorBody, nullable, orNull, refused } from "../schema/body.ts";
+import { RlOptions, SftOptions } from "./job-options.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
 export const Uuid = Type.String({ format: "uuid" });

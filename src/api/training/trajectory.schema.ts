@@ -2,8 +2,8 @@
 // field out with nulls or leave defaults out. Unknown fields are ignored.
 
 import { type Static, Type } from "typebox";
-import { Tool } from "../request/message.schema.ts";
-import { AnyObject, orNull } from "../request/schema-parts.ts";
+import { Tool } from "../generation/messages.ts";
+import { AnyObject, orNull } from "../schema/body.ts";
 
 /** Metrics that a trajectory or group may have and a request may log. Each is stored with a step. */
 export const MAX_METRICS = 1000;

@@ -2,9 +2,8 @@
 
 import type { Static, TSchema } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { type Dialect, readValue } from "../request/reader.ts";
-import { LENIENT, STRICT } from "../request/scalars.ts";
-import { type Loc, type Violation, Violations, violation } from "../request/violations.ts";
+import { type Dialect, readValue } from "../schema/reader.ts";
+import { LENIENT, type Loc, STRICT, type Violation, Violations, violation } from "../schema/scalars.ts";
 
 /** Strings are not read as numbers, and null means "not given". */
 const BODY: Dialect = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };

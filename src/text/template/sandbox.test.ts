@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { chatMessages } from "../../api/request/messages.ts";
+import { chatMessages } from "../../api/generation/messages.ts";
 import type { RenderInput } from "../chat-template.ts";
 import { TemplateError } from "../prompt-error.ts";
 import { TemplateSandbox } from "./sandbox.ts";

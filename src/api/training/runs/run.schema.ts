@@ -3,9 +3,9 @@
 
 import { Type } from "typebox";
 import { OPERATION_KINDS } from "../../../store/tables/jobs.ts";
-import { AnyObject, nullable, orNull, refused } from "../../request/schema-parts.ts";
+import { AnyObject, nullable, orNull, refused } from "../../schema/body.ts";
 import { Name } from "../training.schema.ts";
-import { TokenMatrixBody } from "./token-matrix.schema.ts";
+import { TokenMatrixBody } from "./token-matrix.ts";
 
 /** Any text that databases can hold: PostgreSQL has none with U+0000. */
 const Id = Type.String({

@@ -8,11 +8,10 @@ import type { Command, PassCommand } from "../../../training/runs/operation.ts";
 import type { TrainingService } from "../../../training/service.ts";
 import { principalOf } from "../../http/auth.ts";
 import { defaultEntity } from "../models.route.ts";
-import { readSubmission } from "../submission.ts";
+import { readSubmission } from "../receive.ts";
 import type { SubmitOptions } from "../submit.route.ts";
 import { documented } from "../training.schema.ts";
 import { noIssues, readSmallBody, readTraining, throwIfAny } from "../validation.ts";
-import { presentOperation, presentResult, presentRun } from "./present-run.ts";
 import {
   LoadStateBody,
   OperationBody,
@@ -24,8 +23,17 @@ import {
   RunBody,
   SaveStateBody,
 } from "./run.schema.ts";
-import { loadStateFrom, optimStepFrom, passFrom, publicationFrom, runFrom } from "./run.wire.ts";
-import { TokenMatrixReader } from "./token-matrix.wire.ts";
+import {
+  loadStateFrom,
+  optimStepFrom,
+  passFrom,
+  presentOperation,
+  presentResult,
+  presentRun,
+  publicationFrom,
+  runFrom,
+} from "./run.wire.ts";
+import { TokenMatrixReader } from "./token-matrix.ts";
 
 interface RunPath {
   Params: { id: string };

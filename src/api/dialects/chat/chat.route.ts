@@ -1,0 +1,152 @@
+// POST /v1/chat/completions, in the dialect of OpenAI and vLLM.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Type } from "typebox";
+import { ServiceError } from "../../../errors/service-error.ts";
+import { isJsonObject } from "../../../json/json.ts";
+import { answer, type PrepareContext, type PreparedAnswer } from "../../generation/answer.ts";
+import { checkLogprobAmount } from "../../generation/limits.ts";
+import { bodyWithPriority } from "../../http/headers.ts";
+import { ErrorBody, errorReplies } from "../../schema/body.ts";
+import type { Service } from "../../service.ts";
+import { CompletionReply, CompletionRequest } from "../completions/completions.schema.ts";
+import { answerCompletion } from "../completions/completions.ts";
+import { answerInDialect, type ChatDialect, chatRules, type PreparedChat, prepareChat } from "./chat.prepare.ts";
+import { ChatCollector, chatReplyJson } from "./chat.response.ts";
+import { BatchRequest, ChatChunk, ChatReply, ChatRequest } from "./chat.schema.ts";
+import { ChatChunks } from "./chat.stream.ts";
+import { type ValidatedChat, validateBatch, validateChat } from "./chat.validate.ts";
+
+export function registerChat(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/chat/completions",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Chat completion",
+        description: "With stream: true the reply is text/event-stream: one chunk per event, ended by [DONE].",
+        tags: ["inference"],
+        body: ChatRequest,
+        response: {
+          200: {
+            description: "The choices",
+            content: { "application/json": { schema: ChatReply }, "text/event-stream": { schema: ChatChunk } },
+          },
+          ...errorReplies(400, 401, 404, 429),
+        },
+      },
+    },
+    (request, reply) => answerChat(service, request, reply),
+  );
+}
+
+function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const dialect: ChatDialect = {
+    whole({ facts, options }, n) {
+      const collector = new ChatCollector(facts, options, n);
+      return {
+        accept: (_run, output) => collector.accept(output),
+        toJson: () => collector.toJson(service.text.tokenizer),
+      };
+    },
+    streamed: ({ facts, options }, n) => new ChatChunks(facts, options, n),
+  };
+  return answerInDialect(service, request, reply, async () => ({
+    chat: validateChat(bodyWithPriority(request), chatRules(service)),
+    dialect,
+  }));
+}
+
+// POST /v1/chat/completions/batch: several conversations with the same settings, one choice for each. No streams, no tools,
+// no n. Every conversation is checked and prepared before the first one runs.
+
+export function registerChatBatch(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/chat/completions/batch",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Several chats with the same settings",
+        tags: ["inference"],
+        body: BatchRequest,
+        response: { 200: ChatReply, ...errorReplies(400, 401, 404, 429) },
+      },
+    },
+    (request, reply) => answerBatch(service, request, reply),
+  );
+}
+
+function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return answer(service, request, reply, () => {
+    const chats = validateBatch(bodyWithPriority(request), chatRules(service));
+    const { body, ignored } = chats[0]!;
+    return {
+      ...{ body, ignored, choices: chats.length },
+      prepare: (context) => prepareBatch(service, chats, context),
+    };
+  });
+}
+
+async function prepareBatch(
+  service: Service,
+  chats: readonly ValidatedChat[],
+  context: PrepareContext,
+): Promise<PreparedAnswer> {
+  const prepared: PreparedChat[] = [];
+  let logprobs = 0;
+  for (const [index, chat] of chats.entries()) {
+    if (index > 0) await service.turns.next();
+    const one = await prepareChat(service, chat, context);
+    logprobs += one.logprobs;
+    checkLogprobAmount(logprobs, "top_logprobs");
+    prepared.push(one);
+  }
+  return {
+    runs: prepared.map(({ run }) => run),
+    logprobs,
+    whole() {
+      const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
+      return {
+        accept: (run, output) => collectors[run]!.accept(output),
+        toJson: () => batchReply(prepared, collectors),
+      };
+    },
+    streamed: () => {
+      throw new Error("a batch cannot be streamed");
+    },
+  };
+}
+
+function batchReply(prepared: readonly PreparedChat[], collectors: readonly ChatCollector[]): string {
+  const sum = (value: (collector: ChatCollector) => number) => collectors.reduce((all, one) => all + value(one), 0);
+  const promptTokens = prepared.reduce((all, { facts }) => all + facts.promptTokens, 0);
+  const counts = {
+    completion: sum(({ counts }) => counts.completion),
+    cached: sum(({ counts }) => counts.cached),
+    reasoning: sum(({ counts }) => counts.reasoning),
+  };
+  const choices = collectors.map((collector, index) => collector.choicesJson(index)).join(",");
+  const parts = { choices, promptLogprobs: null, kvTransferParams: null };
+  return chatReplyJson({ ...prepared[0]!.facts, promptTokens }, counts, parts, null);
+}
+
+// POST /invocations: the one route of SageMaker. The shape of the body says whether it is a chat or a text completion.
+export function registerInvocations(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/invocations",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Chat or text completion, by the shape of the body",
+        tags: ["inference"],
+        body: Type.Union([ChatRequest, CompletionRequest]),
+        response: { 200: Type.Union([ChatReply, CompletionReply]), 400: ErrorBody, 401: ErrorBody },
+      },
+    },
+    (request, reply) => {
+      const body = isJsonObject(request.body) ? request.body : {};
+      if ("messages" in body) return answerChat(service, request, reply);
+      if ("prompt" in body) return answerCompletion(service, request, reply);
+      throw new ServiceError("invalid_value", "The body needs messages (a chat) or prompt (a text completion).");
+    },
+  );
+}

@@ -1,0 +1,299 @@
+// POST /v1/completions: read, check, prepare.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ServiceError } from "../../../errors/service-error.ts";
+import { givingWay } from "../../../pacing/turns.ts";
+import { Detokenizer } from "../../../text/detokenizer.ts";
+import { encodeBounded } from "../../../text/prompt.ts";
+import { fitTokens, type LengthRules, outputBudget } from "../../../text/prompt-length.ts";
+import { PlainReplyParser } from "../../../text/reply-parser.ts";
+import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
+import { answer, type PrepareContext } from "../../generation/answer.ts";
+import { grammarFor } from "../../generation/constraint.ts";
+import { buildRun, type Run } from "../../generation/generation.ts";
+import {
+  checkLogprobAmount,
+  checkLogprobCount,
+  checkLogprobSpelling,
+  checkPriority,
+  checkStops,
+  checkStream,
+  checkTokenIds,
+  lengthRules,
+  logprobAmount,
+  readChoiceCount,
+  thinkingLimitAfter,
+} from "../../generation/limits.ts";
+import { jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
+import { toSamplingParams } from "../../generation/sampling.ts";
+import { bodyWithPriority } from "../../http/headers.ts";
+import { errorReplies, readBody } from "../../schema/body.ts";
+import type { Service } from "../../service.ts";
+import { CompletionChunks, PromptChoices } from "./completions.reply.ts";
+import {
+  type CompletionBody,
+  CompletionChunk,
+  CompletionReply,
+  CompletionRequest,
+  completionConstraint,
+  forwardedThinking,
+} from "./completions.schema.ts";
+
+// Checks text completion requests: the four forms of a prompt and the rules between fields.
+
+/** A prompt as text or as token ids. */
+type Prompt = string | readonly number[];
+
+export interface ValidatedCompletion {
+  body: CompletionBody;
+  prompts: Prompt[];
+  ignored: string[];
+}
+
+const MAX_PROMPTS = 1024;
+
+function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }): ValidatedCompletion {
+  const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
+  checkLogprobSpelling(source);
+  const { value: body, ignored } = readBody(CompletionRequest, raw ?? null);
+  const prompts = readPrompts(body.prompt);
+  if (body.suffix !== undefined && body.suffix !== null && body.suffix !== "") {
+    throw new ServiceError("invalid_value", "suffix is not supported.", { param: "suffix" });
+  }
+  checkStops(body.stop);
+  checkStream(body, source.stream_options);
+  checkPriority(body, rules.policy);
+  if ((body.logprobs ?? 0) < 0) {
+    throw new ServiceError("invalid_value", "logprobs must be 0 or more.", { param: "logprobs" });
+  }
+  if (body.max_tokens === 0 && body.echo !== true) {
+    throw new ServiceError("invalid_value", "max_tokens must be at least 1, or 0 together with echo.", {
+      param: "max_tokens",
+    });
+  }
+  if (body.max_tokens === 0 && (body.logprob_token_ids ?? []).length > 0) {
+    const message = "logprob_token_ids needs output, but with max_tokens: 0 no output tokens are generated.";
+    throw new ServiceError("invalid_combination", message, { param: "logprob_token_ids" });
+  }
+  return { body, prompts, ignored };
+}
+
+function readPrompts(prompt: CompletionBody["prompt"]): Prompt[] {
+  if (prompt.length === 0) throw new ServiceError("invalid_value", "prompt must not be empty.", { param: "prompt" });
+  if (typeof prompt === "string") return [prompt];
+  if (typeof prompt[0] === "number") return [prompt as number[]];
+  if (prompt.length > MAX_PROMPTS) {
+    throw new ServiceError("invalid_value", `prompt has more than ${MAX_PROMPTS} entries.`, { param: "prompt" });
+  }
+  return prompt as (string | number[])[];
+}
+
+// Prepares a text completion for the engine: one run per prompt. All checks happen before the first run.
+
+const DEFAULT_MAX_TOKENS = 16;
+
+interface PreparedCompletion {
+  facts: ReplyFacts;
+  runs: Run[];
+  /** One per run. */
+  prompts: PromptChoices[];
+  /** How many log-probabilities are held at once. */
+  logprobs: number;
+}
+
+async function prepareCompletion(
+  service: Service,
+  body: CompletionBody,
+  prompts: readonly Prompt[],
+  { model, requestId, client, stopped }: PrepareContext,
+): Promise<PreparedCompletion> {
+  const { config, defaults, engine } = service;
+  const { maxModelLen, vocabSize } = engine.info;
+  const { tokenizer } = service.text;
+  const n = readChoiceCount(body.n);
+  const promptOnly = body.max_tokens === 0;
+  // The engine generates at least one token; it is hidden.
+  const maxTokens = promptOnly ? 1 : (body.max_tokens ?? DEFAULT_MAX_TOKENS);
+  const length = lengthRules({ ...body, max_tokens: maxTokens }, maxModelLen);
+  const count = body.logprobs ?? null;
+  const promptLogprobs = body.prompt_logprobs ?? null;
+  if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
+  checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
+  const compiled = await grammarFor(service, completionConstraint(body), { client, stopped });
+  const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
+  const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
+
+  let amount = 0;
+  let streamed = 0;
+  const runs: Run[] = [];
+  const choices: PromptChoices[] = [];
+  for (const [promptIndex, prompt] of prompts.entries()) {
+    if (promptIndex > 0) await service.turns.next();
+    const { ids, text } = await readPrompt(
+      service,
+      prompt,
+      { addSpecialTokens: body.add_special_tokens ?? true },
+      length,
+      client.id,
+    );
+    const chosen = toSamplingParams(body, {
+      tokenizer,
+      vocabSize,
+      defaults,
+      maxTokens: outputBudget({ contextLength: maxModelLen, promptTokens: ids.length, maxTokens }),
+      logprobs: count,
+      promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
+    });
+    const thinking =
+      forwardedThinking(body.forwarded, vocabSize) ?? thinkingLimitAfter(text, body.thinking_token_budget, service);
+    const sampling = { ...chosen, thinking };
+    const top = sampling.logprobTokenIds?.length ?? sampling.logprobs;
+    const echoes = body.echo === true && count !== null;
+    const showsPrompt = sampling.promptLogprobs !== null && body.stream !== true;
+    const shown = {
+      promptTokens: n * ids.length * (Number(echoes) + Number(showsPrompt)),
+      prompt: sampling.promptLogprobs,
+    };
+    amount += logprobAmount({ choices: n, maxTokens: sampling.maxTokens, top, ...shown }, vocabSize);
+    streamed += logprobAmount({ choices: n, maxTokens: 1, top, ...shown }, vocabSize);
+    runs.push(
+      buildRun(tokenizer, {
+        body,
+        promptTokenIds: ids,
+        n,
+        sampling,
+        model,
+        compiled,
+        // The older format adds the sampled token to the most likely ones.
+        top: top === null ? null : top + 1,
+        tokensAsIds,
+        allowedArgs: config.allowedEngineArgs,
+        parser: () => new PlainReplyParser(),
+        thoughtMeter: () => null,
+      }),
+    );
+    const reply = {
+      promptIndex,
+      promptTokenIds: ids,
+      n,
+      echo: body.echo === true ? text() : null,
+      promptOnly,
+      logprobs: count !== null,
+      tokensAsIds,
+      returnTokenIds,
+      // Echo with log probabilities computes the prompt's too.
+      promptLogprobs: showsPrompt,
+      streams: body.stream === true,
+    };
+    choices.push(new PromptChoices(reply, tokenizer));
+  }
+  const kept = body.stream === true ? streamed : amount;
+  checkLogprobAmount(kept, "logprobs");
+  const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
+  const facts = replyFacts(service, body, model, {
+    id: `cmpl-${requestId}`,
+    promptTokens: total,
+    reasoningParsed: false,
+  });
+  return { facts, runs, prompts: choices, logprobs: kept };
+}
+
+/** The tokens the model sees, and their text. */
+async function readPrompt(
+  { text: model, engine }: Service,
+  prompt: Prompt,
+  options: { addSpecialTokens: boolean },
+  length: LengthRules,
+  client: string,
+): Promise<{ ids: number[]; text: () => string }> {
+  const whole = typeof prompt === "string" ? await encodeBounded(model, prompt, options, length, client) : prompt;
+  const ids = fitTokens(whole, length);
+  // Text needs this check too: a tokenizer may have more tokens than the model has rows.
+  checkTokenIds(ids, engine.info.vocabSize, "prompt");
+  if (ids.length < whole.length) return { ids, text: () => spelled(model.tokenizer, ids) };
+  return { ids, text: () => (typeof prompt === "string" ? prompt : model.tokenizer.decode(ids)) };
+}
+
+/** The text of a truncated prompt, token by token as in log probabilities. Keeps a leading space. */
+function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
+  const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
+  return ids.map((id) => detokenizer.push(id)).join("") + detokenizer.incomplete();
+}
+
+// POST /v1/completions, the older text dialect.
+
+export function registerCompletions(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/completions",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Text completion",
+        tags: ["inference"],
+        body: CompletionRequest,
+        response: {
+          200: {
+            description: "The choices",
+            content: {
+              "application/json": { schema: CompletionReply },
+              "text/event-stream": { schema: CompletionChunk },
+            },
+          },
+          ...errorReplies(400, 401, 404, 429),
+        },
+      },
+    },
+    (request, reply) => answerCompletion(service, request, reply),
+  );
+}
+
+export function answerCompletion(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  return answer(service, request, reply, () => {
+    const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
+    return {
+      ...{ body, ignored },
+      choices: readChoiceCount(body.n) * prompts.length,
+      async prepare(context) {
+        const prepared = await prepareCompletion(service, body, prompts, context);
+        return {
+          runs: prepared.runs,
+          logprobs: prepared.logprobs,
+          whole: () => ({
+            accept: (run, output) => prepared.prompts[run]!.accept(output),
+            toJson: () => wholeReply(prepared),
+          }),
+          streamed: () => new CompletionChunks(prepared.facts, prepared.prompts),
+        };
+      },
+    };
+  });
+}
+
+async function wholeReply({ facts, prompts }: PreparedCompletion): Promise<string> {
+  const giveWay = givingWay();
+  let choices = "";
+  for (const prompt of prompts) {
+    for (const { json } of prompt.take()) {
+      choices += `${choices === "" ? "" : ","}${json}`;
+      await giveWay();
+    }
+  }
+  const completionTokens = prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
+  const cachedTokens = prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
+  const reply = {
+    id: facts.id,
+    object: "text_completion",
+    created: facts.created,
+    model: facts.model,
+    choices: null,
+    service_tier: null,
+    system_fingerprint: facts.systemFingerprint,
+    usage: usageOf(facts, { completion: completionTokens, cached: cachedTokens, reasoning: 0 }),
+    kv_transfer_params: prompts.find((prompt) => prompt.kvTransferParams)?.kvTransferParams ?? null,
+  };
+  return jsonWith(reply, { choices: `[${choices}]` });
+}

@@ -1,0 +1,104 @@
+// POST /v1/messages and /v1/messages/count_tokens, Anthropic's Messages API.
+import { randomUUID } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { chatPrompt } from "../../../text/prompt.ts";
+import { principalOf } from "../../http/auth.ts";
+import { inTermsOf, refusing } from "../../http/errors.ts";
+import { bodyWithPriority } from "../../http/headers.ts";
+import { readBody } from "../../schema/body.ts";
+import type { Service } from "../../service.ts";
+import {
+  answerInDialect,
+  type ChatDialect,
+  chatRules,
+  type PreparedChat,
+  templateInput,
+} from "../chat/chat.prepare.ts";
+import { translatedChat } from "../chat/chat.validate.ts";
+import { replyParsing } from "../chat/reply-parsing.ts";
+import { MessageReply } from "./messages.reply.ts";
+import {
+  CountTokensRequest,
+  MessageEvent,
+  MessagesError,
+  MessagesRequest,
+  MessageReply as ReplySchema,
+  TokenCount,
+} from "./messages.schema.ts";
+import { chatOf, FIELD_NAMES, promptOf } from "./messages.translate.ts";
+
+const config = { access: "inference", errors: "messages" } as const;
+const errors = { 400: MessagesError, 401: MessagesError, 404: MessagesError, 429: MessagesError };
+
+export function registerMessages(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/messages",
+    {
+      config,
+      schema: {
+        summary: "A message",
+        description: "Anthropic's Messages API. With stream: true the reply is text/event-stream.",
+        tags: ["inference"],
+        body: MessagesRequest,
+        response: {
+          200: {
+            description: "The message",
+            content: { "application/json": { schema: ReplySchema }, "text/event-stream": { schema: MessageEvent } },
+          },
+          ...errors,
+        },
+      },
+    },
+    (request, reply) => answerMessage(service, request, reply),
+  );
+  app.post(
+    "/v1/messages/count_tokens",
+    {
+      config,
+      schema: {
+        summary: "How many tokens a message's prompt has",
+        tags: ["text"],
+        body: CountTokensRequest,
+        response: { 200: TokenCount, 400: MessagesError, 404: MessagesError },
+      },
+    },
+    (request) => inTermsOf(FIELD_NAMES, () => countTokens(service, request)),
+  );
+}
+
+function answerMessage(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return inTermsOf(FIELD_NAMES, () =>
+    answerInDialect(service, request, reply, async () => {
+      const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
+      const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
+      return { chat, dialect: messagesDialect() };
+    }),
+  );
+}
+
+function messagesDialect(): ChatDialect {
+  const replyFor = ({ facts, options }: PreparedChat, streams: boolean) => {
+    const key = randomUUID().replaceAll("-", "");
+    const { policyVersion, parallelToolCalls } = options;
+    const { model, promptTokens } = facts;
+    return new MessageReply({ key, model, promptTokens, parallelToolCalls, policyVersion }, streams);
+  };
+  return {
+    whole: (prepared) => replyFor(prepared, false),
+    streamed: (prepared) => replyFor(prepared, true),
+  };
+}
+
+/** As many as the prompt of POST /v1/messages has. Prompts that are too long for the model are counted too. */
+async function countTokens(service: Service, request: FastifyRequest): Promise<{ input_tokens: number }> {
+  const { value: body } = readBody(CountTokensRequest, request.body ?? null);
+  const { id } = principalOf(request);
+  const chat = translatedChat(promptOf(body, service.reasoning !== null), chatRules(service), { ignored: [] });
+  const model = await service.models.resolve(chat.body.model, principalOf(request));
+  model.release();
+  await service.turns.next();
+  const { tokenIds } = await refusing(() =>
+    chatPrompt(service.text, templateInput(service, chat.body, replyParsing(service, chat), id), null),
+  );
+  return { input_tokens: tokenIds.length };
+}

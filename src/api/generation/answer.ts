@@ -1,0 +1,228 @@
+// The one opening of a generation, for every dialect: read, admit, find the model, prepare, run, answer. A dialect reads its
+// requests and builds its replies. What is the same for all is decided here once: the id of the request, who may end it
+// and when, whose prefixes it shares, and how much memory its reply may take.
+
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { errorEnvelope, type ServiceError } from "../../errors/service-error.ts";
+import { orAborted } from "../../pacing/turns.ts";
+import { type Principal, principalOf } from "../http/auth.ts";
+import { refusing, toWireError } from "../http/errors.ts";
+import { requestIdOf } from "../http/headers.ts";
+import { clientGone, DONE, EventStream } from "../http/streams.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import type { Service } from "../service.ts";
+import { GenerationRun, type Run, type RunOutput } from "./generation.ts";
+import type { HeldLogprobs } from "./logprob-memory.ts";
+import type { EngineArgFields } from "./sampling.ts";
+
+// Streams the outputs of one or more runs to one client. Output is sent at once. While the client's socket is full, the source
+// merges it, and it is sent when the socket drains. A client that makes it hold back more than `streamBufferBytes` is too slow
+// to serve: its stream is cut and its work aborted.
+
+/** Turns outputs into events of one dialect. */
+export interface ChunkSource {
+  /** What comes next waits for it. */
+  accept(run: number, output: RunOutput): void | Promise<void>;
+  /** Events for everything accepted since the last call. */
+  take(): string;
+  /** Roughly the bytes `take` would give. */
+  readonly size: number;
+  /** The last events, after every output. */
+  closing(): string | Promise<string>;
+  /** The last events of a stream that fails. */
+  failure(error: ServiceError): string | Promise<string>;
+}
+
+/** How the stream of a completion fails: an error envelope as its last event. */
+export function failedCompletion(error: ServiceError): string {
+  return `data: ${JSON.stringify(errorEnvelope(error))}\n\n${DONE}`;
+}
+
+async function streamRuns(
+  service: Service,
+  reply: FastifyReply,
+  gone: AbortSignal,
+  runs: readonly GenerationRun[],
+  source: ChunkSource,
+  held: HeldLogprobs | null,
+): Promise<void> {
+  reply.hijack();
+  const events = new EventStream(reply.raw, {
+    headers: reply.getHeaders(),
+    stallTimeout: service.config.streamStallTimeout,
+    onDrain: () => {
+      events.send(source.take());
+      account();
+    },
+  });
+  try {
+    await Promise.all(runs.map((run, index) => forward(run, index)));
+    events.end(source.take() + (await source.closing()));
+    account();
+  } catch (error) {
+    for (const run of runs) run.abort();
+    const wire = toWireError(error);
+    if (wire.status === 500) service.log.error("stream failed", { id: reply.getHeader("x-request-id"), error });
+    if (!gone.aborted) service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
+    events.end(source.take() + (await source.failure(wire)));
+  }
+  if (gone.aborted) service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
+
+  async function forward(run: GenerationRun, index: number): Promise<void> {
+    for await (const output of run.outputs()) {
+      await source.accept(index, output);
+      if (!events.blocked) events.send(source.take());
+      else if (source.size > service.config.streamBufferBytes) events.cut();
+      account();
+    }
+  }
+
+  /** What waits for the reader counts. Where there is no room for it, the reader is too slow. */
+  function account(): void {
+    if (held?.keep(source.size + events.waiting) === false) events.cut();
+  }
+}
+
+/** What a dialect has read of a request. */
+export interface Question {
+  body: EngineArgFields & {
+    model?: string | null | undefined;
+    stream?: boolean | null | undefined;
+    request_id?: string | undefined;
+  };
+  /** Places that it takes. */
+  choices: number;
+  /** Unknown fields. */
+  ignored: readonly string[];
+  /** Every refusal happens here or in reading: nothing has been sent yet. A PromptError is a refusal too. */
+  prepare(context: PrepareContext): Promise<PreparedAnswer>;
+}
+
+export interface PrepareContext {
+  model: ServedModel;
+  requestId: string;
+  client: Principal;
+  /** Aborted when nobody waits for the answer any more. */
+  stopped: AbortSignal;
+}
+
+export interface PreparedAnswer {
+  /** They run at once. One that fails ends the others. */
+  runs: readonly Run[];
+  /** How many log-probabilities are held at once: by a whole reply all of them, by a stream those that it has not sent. */
+  logprobs: number;
+  whole(): ReplyCollector;
+  /** Called instead of `whole` for a question that streams. */
+  streamed(): ChunkSource;
+}
+
+/** Collects the outputs of all runs until they have ended. */
+export interface ReplyCollector {
+  /** What comes next waits for it. */
+  accept(run: number, output: RunOutput): void | Promise<void>;
+  /** The reply as JSON text. */
+  toJson(): string | Promise<string>;
+}
+
+/** `read` throws what is wrong with the request. */
+export async function answer(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  read: () => Question | Promise<Question>,
+): Promise<FastifyReply> {
+  const arrivedAt = performance.now();
+  const gone = clientGone(reply.raw);
+  const client = principalOf(request);
+  const question = await read();
+  const { body } = question;
+  service.logIgnored(request, question.ignored, body);
+  service.assertServing();
+  const requestId = requestIdOf(request, reply, body.request_id);
+  // First of all, because a full server should refuse before it renders and tokenises.
+  const leave = service.admission.enter(question.choices);
+  const live = service.live.enter(requestId, client, question.choices);
+  const stopWatching = service.access.watch(request, (why) => live.cancel(why));
+  let model: ServedModel | null = null;
+  const prepare = async (): Promise<PreparedAnswer> => {
+    const stopped = AbortSignal.any([gone, live.cancelled]);
+    model = await service.models.resolve(body.model, client, () => stopped);
+    service.live.runsOn(live, model);
+    await service.turns.next();
+    return refusing(() => question.prepare({ model: model!, requestId, client, stopped }));
+  };
+  const preparing = prepare();
+  try {
+    const { runs: prepared, logprobs, whole, streamed } = await orAborted(preparing, live.cancelled);
+    const owner = service.config.sharePrefixCache ? null : client.workspace.id;
+    const held = service.logprobMemory.hold(client.id, logprobs, reply.raw);
+    const runs = prepared.map(({ request: asked, choices }) => {
+      const request = { ...asked, cacheSalt: cacheSalt(owner, asked.cacheSalt) };
+      return new GenerationRun(service, {
+        request,
+        choices,
+        arrivedAt,
+        clientGone: gone,
+        live,
+        held: body.stream === true ? null : held,
+      });
+    });
+    if (body.stream === true) {
+      await streamRuns(service, reply, gone, runs, streamed(), logprobs === 0 ? null : held);
+      return reply;
+    }
+    const collector = whole();
+    await collect(runs, collector);
+    if (gone.aborted) return reply.hijack();
+    const json = await collector.toJson();
+    return reply.type("application/json; charset=utf-8").send(json.length > LARGE_REPLY ? inPieces(json) : json);
+  } finally {
+    service.live.leave(live);
+    stopWatching();
+    const end = () => {
+      model?.release();
+      leave();
+    };
+    // What a cancelled request has begun keeps its place until it is over.
+    if (live.cancelled.aborted) preparing.then(end, end);
+    else end();
+  }
+}
+
+/** In characters. Larger ones are sent in pieces: making bytes of 200 MB at once would hold up everybody, and take as much memory again. */
+const LARGE_REPLY = 2 ** 20;
+const PIECE = 65_536;
+
+function inPieces(text: string): Readable {
+  return Readable.from(
+    (function* () {
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = Math.min(at + PIECE, text.length);
+        if (/[\ud800-\udbff]/.test(text[end - 1]!)) end++; // half of a character has no bytes
+        yield text.slice(at, end);
+      }
+    })(),
+  );
+}
+
+/** `owner`: the workspace whose requests share prefixes; null = all do. Hexadecimal, as vLLM takes no other salts. */
+function cacheSalt(owner: string | null, own: string | null): string {
+  return createHash("sha256")
+    .update(JSON.stringify(["cache", owner, own]))
+    .digest("hex");
+}
+
+async function collect(runs: readonly GenerationRun[], collector: ReplyCollector): Promise<void> {
+  try {
+    await Promise.all(
+      runs.map(async (run, index) => {
+        for await (const output of run.outputs()) await collector.accept(index, output);
+      }),
+    );
+  } catch (error) {
+    for (const run of runs) run.abort();
+    throw error;
+  }
+}
