@@ -4,8 +4,7 @@
 import { totalmem } from "node:os";
 import type { Engine } from "../engine/contract.ts";
 import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts";
-import { LocalReplica } from "../engine/fleet/local-replica.ts";
-import { replicaAlias } from "../engine/fleet/replica.ts";
+import { LocalReplica, replicaAlias } from "../engine/fleet/replica.ts";
 import { DEFAULT_SCHEDULING, type SchedulingOptions } from "../engine/scheduling.ts";
 import { WorkerEngine } from "../engine/thread/worker-host.ts";
 import { OperatorError } from "../errors/faults.ts";

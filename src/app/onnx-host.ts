@@ -1,6 +1,6 @@
 // The model module of the embedded engine: opens a checkpoint in the engine thread and runs it on ONNX Runtime.
 
-import type { ModelHost } from "../engine/model-host.ts";
+import type { ModelHost } from "../engine/thread/engine-loop.ts";
 import { GrammarConstraintFactory } from "../grammar/match/constraint-factory.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { reopenCheckpoint } from "../model/checkpoint/checkpoint.ts";

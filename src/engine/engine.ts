@@ -6,12 +6,11 @@ import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts"
 import type { AdapterHost } from "../model/lora/adapter-host.ts";
 import type { Runner } from "../model/runner.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
-import { refusal } from "./admission.ts";
 import { KvCache } from "./cache/kv-cache.ts";
 import type { EngineStep, Finish, GenerateRequest } from "./contract.ts";
 import { TokenSource } from "./next-tokens.ts";
 import { errorFinish, RequestTable, type RoutedOutput } from "./request-table.ts";
-import { type ScheduledChunk, Scheduler } from "./scheduler.ts";
+import { refusal, type ScheduledChunk, Scheduler } from "./scheduler.ts";
 import { rankOf, type SchedulingOptions } from "./scheduling.ts";
 import { RequestState, type Sequence } from "./sequence.ts";
 import type { StatCells } from "./stats.ts";

@@ -3,12 +3,79 @@
 // ones. When blocks run out, the worst running sequence is preempted: it gives all its blocks back and recomputes its
 // tokens later. This file only decides; engine.ts runs the model, samples and emits.
 
-import type { Chunk } from "../model/runner.ts";
+import type { Chunk, Runner } from "../model/runner.ts";
 import type { KvCache } from "./cache/kv-cache.ts";
+import type { GenerateRequest } from "./contract.ts";
 import type { SchedulingOptions } from "./scheduling.ts";
 import { compareSequences, type Sequence } from "./sequence.ts";
 import type { StatCells } from "./stats.ts";
-import { WaitingQueue } from "./waiting-queue.ts";
+
+// Sequences that wait to run, best first (see compareSequences). A sorted array with the best at the end: taking is
+// O(1), adding and removing O(log n) comparisons plus a memmove, which takes microseconds for thousands of entries.
+class WaitingQueue {
+  /** Worst first. */
+  readonly #sorted: Sequence[] = [];
+
+  add(sequence: Sequence): void {
+    this.#sorted.splice(this.#position(sequence), 0, sequence);
+  }
+
+  best(): Sequence | undefined {
+    return this.#sorted.at(-1);
+  }
+
+  /** True if it was waiting. */
+  remove(sequence: Sequence): boolean {
+    const at = this.#position(sequence);
+    if (this.#sorted[at] !== sequence) return false;
+    this.#sorted.splice(at, 1);
+    return true;
+  }
+
+  values(): Iterable<Sequence> {
+    return this.#sorted;
+  }
+
+  /** Index of the first element that does not go after `sequence`. */
+  #position(sequence: Sequence): number {
+    let low = 0;
+    let high = this.#sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareSequences(this.#sorted[middle]!, sequence) > 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+// The last check before a request enters the engine. The edge has refused bad requests with a clear message long
+// before. This check stops anything that slipped through from reaching native code or waiting for room that can never
+// exist.
+
+/** The longest prompt plus output that the model and the pool can hold. */
+export function maxModelLen(runner: Runner): number {
+  return Math.min(runner.maxPositions, runner.numBlocks * runner.positionsPerBlock);
+}
+
+/** Why this request cannot run, or null. */
+export function refusal(request: GenerateRequest, runner: Runner): string | null {
+  const { promptTokenIds, sampling, legalSets } = request;
+  if (sampling.maxTokens < 1) return `maxTokens must be at least 1, got ${sampling.maxTokens}`;
+  if (promptTokenIds.length === 0) return "the prompt is empty";
+  const total = promptTokenIds.length + sampling.maxTokens;
+  const limit = maxModelLen(runner);
+  if (total > limit) {
+    return `${promptTokenIds.length} prompt tokens plus ${sampling.maxTokens} output tokens exceed the ${limit} that fit`;
+  }
+  if ((legalSets?.length ?? 0) >= promptTokenIds.length) return "the legal sets leave no prompt before them";
+  for (const id of promptTokenIds) {
+    if (!(Number.isInteger(id) && id >= 0 && id < runner.vocabSize)) {
+      return `prompt token ${id} is outside the vocabulary of ${runner.vocabSize}`;
+    }
+  }
+  return null;
+}
 
 export interface ScheduledChunk {
   sequence: Sequence;

@@ -2,13 +2,50 @@
 // many of them the model has seen, the blocks that hold their keys and values, and its state. All state changes go
 // through `transition`; the scheduler decides who may run. A `RequestState` is what the choices of a request share: the
 // prompt, the place in the queue, the result of the prefill. The engine and the request table change it.
-
 import type { SequenceConstraint } from "../grammar/match/sequence-constraint.ts";
 import type { SequenceSampler } from "../sampling/sampler.ts";
 import type { Preference, TokenLogprobs } from "../sampling/token-logprobs.ts";
 import { cacheRoot } from "./cache/prefix-cache.ts";
 import type { GenerateRequest } from "./contract.ts";
-import { IntList } from "./int-list.ts";
+
+// A growing list of 32-bit integers for token histories and block tables. It returns views instead of copies. The
+// initial array is shared with the caller and copied on the first push, so a thousand choices of one request share one
+// prompt. A list never shrinks; `clear` is only for lists that started empty.
+
+const EMPTY = new Int32Array(0);
+
+export class IntList {
+  #buffer: Int32Array;
+  length: number;
+
+  constructor(initial: Int32Array = EMPTY) {
+    this.#buffer = initial;
+    this.length = initial.length;
+  }
+
+  push(value: number): void {
+    if (this.length === this.#buffer.length) {
+      const grown = new Int32Array(Math.max(16, this.length + (this.length >> 1)));
+      grown.set(this.#buffer);
+      this.#buffer = grown;
+    }
+    this.#buffer[this.length++] = value;
+  }
+
+  at(index: number): number {
+    if (index < 0 || index >= this.length) throw new RangeError(`index ${index} outside a list of ${this.length}`);
+    return this.#buffer[index]!;
+  }
+
+  /** Elements from .. to - 1, valid until the next push. */
+  view(from: number, to: number): Int32Array {
+    return this.#buffer.subarray(from, Math.min(to, this.length));
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+}
 
 export type SequenceState = "waiting" | "running" | "preempted" | "finished";
 export type SequenceEvent = "schedule" | "preempt" | "finish";

@@ -8,11 +8,10 @@ import type {
   Generation,
   ModelInfo,
 } from "../../src/engine/contract.ts";
-import type { ModelHost } from "../../src/engine/model-host.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
 import { EngineClient } from "../../src/engine/thread/engine-client.ts";
-import { EngineLoop } from "../../src/engine/thread/engine-loop.ts";
+import { EngineLoop, type ModelHost } from "../../src/engine/thread/engine-loop.ts";
 import type { AdapterInfo } from "../../src/model/lora/adapter-host.ts";
 
 export interface InProcessOptions {

@@ -1,7 +1,7 @@
 // A fake model for engine worker threads. It counts upwards and misbehaves on certain tokens. compile-fakes.ts compiles
 // it on demand, because a thread cannot run TypeScript.
 
-import type { ModelHost } from "../../src/engine/model-host.ts";
+import type { ModelHost } from "../../src/engine/thread/engine-loop.ts";
 import { ChoiceConstraints } from "./choice-constraint.ts";
 import { FakeAdapters } from "./fake-adapters.ts";
 import { FakeRunner, hashRow, scriptedRow } from "./fake-runner.ts";

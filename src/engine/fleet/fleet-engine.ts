@@ -4,12 +4,46 @@
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
 import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo, ReplicaFacts } from "../contract.ts";
 import { DEFAULT_SCHEDULING, rankOf } from "../scheduling.ts";
+import { STAT_NAMES, StatCells } from "../stats.ts";
 import { AdapterFleet } from "./adapter-fleet.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { FleetRun, type RunContext } from "./fleet-run.ts";
-import { sumStats } from "./fleet-stats.ts";
 import { Member } from "./member.ts";
 import type { Replica, ReplicaState } from "./replica.ts";
+
+// The counters of a fleet: the sum over its replicas, and the mean use of their cache.
+
+/** `waiting`: choices that no replica has yet. */
+function sumStats(members: readonly Member[], waiting: number): EngineStats {
+  const total = { ...new StatCells().read(), waiting };
+  for (const member of members) {
+    const stats = statsOf(member);
+    for (const name of STAT_NAMES) total[name] += stats[name];
+    const { bounds, counts, sum } = total.stepTokens;
+    total.stepTokens = {
+      bounds,
+      counts: counts.map((count, i) => count + stats.stepTokens.counts[i]!),
+      sum: sum + stats.stepTokens.sum,
+    };
+  }
+  total.kvUsage /= members.length;
+  return total;
+}
+
+/** A replica's own numbers, or what was sent to it and came back. */
+function statsOf({ replica, choices, counts }: Member): EngineStats {
+  if (replica.stats !== undefined) return replica.stats();
+  const { promptTokens, generatedTokens, prefixHitTokens } = counts;
+  const empty = new StatCells().read();
+  return {
+    ...empty,
+    running: choices,
+    promptTokens,
+    generatedTokens,
+    prefixQueries: promptTokens,
+    prefixHits: prefixHitTokens,
+  };
+}
 
 export interface FleetOptions {
   /** Computes version and rank of an adapter from its files. Rejects with a message for the user. */

@@ -8,9 +8,9 @@ import { NoLegalTokenError } from "../../sampling/errors.ts";
 import type { Preference, SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import type { Finish, GenerateRequest, Generation } from "../contract.ts";
 import { GenerationStream } from "../thread/generation-stream.ts";
-import { ChoiceCall, type OnTokens } from "./choice-call.ts";
+import { ChoiceCall, finishOfReply, type OnTokens, productOf } from "./choice-call.ts";
 import type { HttpClient, Reply } from "./http-client.ts";
-import { NotExpressible } from "./not-expressible.ts";
+import { NotExpressible } from "./structured-outputs.ts";
 import {
   CompletionBodies,
   distributionBody,
@@ -20,7 +20,6 @@ import {
   type ServerFacts,
   type WireCompletion,
 } from "./vllm-dialect.ts";
-import { finishOfReply, productOf } from "./wire-errors.ts";
 import { preferenceOf, promptLogprobs } from "./wire-logprobs.ts";
 
 export interface GenerationHost {

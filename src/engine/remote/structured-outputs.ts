@@ -1,7 +1,6 @@
 // Translates a constraint to the `structured_outputs` of a vLLM request. vLLM compiles it again, from the same source.
 // Reasoning and tool calls have no field of their own there; a structural tag expresses both. A Flywheel server gets
 // them as they are, in `forwarded`, so that it compiles the very same automaton.
-
 import type {
   ConstrainedOutput,
   JsonOptions,
@@ -13,7 +12,16 @@ import type {
 } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { CALL_SPELLINGS, type CallSpelling } from "../../grammar/tool-call-spelling.ts";
-import { NotExpressible } from "./not-expressible.ts";
+
+// A field that the engine behind a replica has no word for.
+export class NotExpressible extends Error {
+  override name = "NotExpressible";
+
+  /** `what`: the field, as the user knows it. */
+  constructor(what: string) {
+    super(what);
+  }
+}
 
 type Format = { [key: string]: JsonValue };
 

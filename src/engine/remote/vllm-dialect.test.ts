@@ -4,8 +4,8 @@ import { generateRequest, samplingParams } from "../../../test/fakes/requests.ts
 import type { ConstrainedOutput, OutputShape } from "../../grammar/constraint.ts";
 import type { SampledToken } from "../../sampling/token-logprobs.ts";
 import type { GenerateRequest } from "../contract.ts";
+import { finishOfEvent, finishOfReply } from "./choice-call.ts";
 import { CompletionBodies, finishOf, type ServerFacts, tokensOf, type WireCompletion } from "./vllm-dialect.ts";
-import { finishOfEvent, finishOfReply } from "./wire-errors.ts";
 import { outputLogprobs, promptLogprobs } from "./wire-logprobs.ts";
 
 const vllm: ServerFacts = { flywheel: false, version: [0, 27], model: "base", vocabSize: 100, front: "a" };

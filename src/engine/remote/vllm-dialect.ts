@@ -4,8 +4,7 @@
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import type { SampledToken } from "../../sampling/token-logprobs.ts";
 import type { Finish, GenerateRequest } from "../contract.ts";
-import { NotExpressible } from "./not-expressible.ts";
-import { flywheelOutputs, vllmOutputs } from "./structured-outputs.ts";
+import { flywheelOutputs, NotExpressible, vllmOutputs } from "./structured-outputs.ts";
 import { outputLogprobs, type WireLogprobs, type WirePromptLogprob } from "./wire-logprobs.ts";
 
 export interface ServerFacts {

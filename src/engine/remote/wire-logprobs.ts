@@ -3,7 +3,7 @@
 
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import type { LikelyToken, Preference, TokenLogprobs } from "../../sampling/token-logprobs.ts";
-import { NotExpressible } from "./not-expressible.ts";
+import { NotExpressible } from "./structured-outputs.ts";
 
 export interface WireLogprobs {
   token_logprobs: readonly (number | null)[];

@@ -3,14 +3,62 @@
 // steps, in the order given. The worker thread runs it, and so do tests without a thread.
 
 import { setImmediate as macrotask } from "node:timers/promises";
-import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
-import { maxModelLen } from "../admission.ts";
+import type { ConstraintFactory } from "../../grammar/match/sequence-constraint.ts";
+import { type AdapterHost, type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
+import type { Runner } from "../../model/runner.ts";
 import type { ModelInfo } from "../contract.ts";
 import { StepEngine } from "../engine.ts";
-import type { ModelHost } from "../model-host.ts";
+import { maxModelLen } from "../scheduler.ts";
 import type { SchedulingOptions } from "../scheduling.ts";
 import type { StatCells } from "../stats.ts";
-import type { CallResult, Command, Event } from "./messages.ts";
+import type { CallResult, Command, Event, LoadedAdapter } from "./engine-client.ts";
+
+// What a model module gives the engine thread. The worker's start message names the module, which exports
+// `createRunner`. The ONNX runner and the tests' fakes use the same entry.
+
+export interface ModelHost {
+  runner: Runner;
+  adapters?: AdapterHost;
+  constraints?: ConstraintFactory;
+  /** Frees native memory and files; called once, after the last step. */
+  close?(): Promise<void>;
+}
+
+/** The export of a model module. `options` went through structured clone. `adaptersToCome`: adapters follow at once. */
+export type CreateRunner = (options: unknown, adaptersToCome: boolean) => Promise<ModelHost>;
+
+// Loads the adapters of a dead engine thread into its replacement. Folders may have changed meanwhile, so a folder
+// keeps a slot only if it still has the content that requests will ask for.
+
+interface Host {
+  loadAdapter(folder: string): Promise<AdapterInfo>;
+  unloadAdapter(version: string): Promise<void>;
+}
+
+/** `onFault`: called for each adapter that no folder holds any more. */
+export async function reloadAdapters(
+  adapters: readonly LoadedAdapter[],
+  host: Host,
+  onFault: (error: Error) => void,
+): Promise<void> {
+  const wanted = new Set(adapters.map(({ version }) => version));
+  for (const { version, folders } of adapters) {
+    const causes: unknown[] = [];
+    for (const folder of folders) {
+      try {
+        const found = (await host.loadAdapter(folder)).version;
+        if (found === version) break;
+        if (!wanted.has(found)) await host.unloadAdapter(found);
+        throw new Error("the folder has other content now");
+      } catch (error) {
+        causes.push(error);
+      }
+    }
+    if (causes.length < folders.length) continue;
+    const message = `adapter ${version} was not loaded again from ${folders.join(", ")}`;
+    onFault(new Error(message, { cause: causes.at(-1) }));
+  }
+}
 
 export class EngineLoop {
   readonly info: ModelInfo;

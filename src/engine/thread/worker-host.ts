@@ -9,8 +9,7 @@ import { compiledEntry } from "../../system/package.ts";
 import type { Engine, EngineStats, EngineStep, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 import { type SchedulingOptions, schedulingOptions } from "../scheduling.ts";
 import { StatCells } from "../stats.ts";
-import { EngineClient } from "./engine-client.ts";
-import type { Command, FromWorker, ToWorker, WorkerStart } from "./messages.ts";
+import { type Command, EngineClient, type FromWorker, type ToWorker, type WorkerStart } from "./engine-client.ts";
 
 export interface ModelSpec {
   /** URL of a JavaScript module that exports `createRunner` (see ../model-host.ts). */

@@ -2,11 +2,9 @@
 // loop, and posts one message per step. An unexpected error ends the thread, and worker-host.ts restarts it.
 
 import { parentPort, workerData } from "node:worker_threads";
-import type { CreateRunner } from "../model-host.ts";
 import { StatCells } from "../stats.ts";
-import { EngineLoop } from "./engine-loop.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "./messages.ts";
-import { reloadAdapters } from "./reload-adapters.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./engine-client.ts";
+import { type CreateRunner, EngineLoop, reloadAdapters } from "./engine-loop.ts";
 
 if (parentPort === null) throw new Error("engine/thread/worker is the entry of a worker thread, not a program");
 const port = parentPort;

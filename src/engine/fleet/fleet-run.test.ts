@@ -1,5 +1,4 @@
 // What the caller of a fleet sees when replicas die: nothing, wherever a choice can go on elsewhere.
-
 import { describe, expect, it } from "vitest";
 import { FakeReplica, type FakeReplicaOptions } from "../../../test/fakes/fake-replica.ts";
 import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/fakes/requests.ts";

@@ -1,5 +1,4 @@
 // Embedded engines in threads as replicas of a fleet.
-
 import { afterAll, afterEach, expect, it } from "vitest";
 import { compileFakes } from "../../../test/fakes/compile-fakes.ts";
 import { finishOf, generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
@@ -7,7 +6,7 @@ import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
 import { EXIT_TOKEN, type WorkerModelOptions } from "../../../test/fakes/worker-model.ts";
 import { WorkerEngine } from "../thread/worker-host.ts";
 import type { FleetEngine } from "./fleet-engine.ts";
-import { LocalReplica } from "./local-replica.ts";
+import { LocalReplica } from "./replica.ts";
 
 const fakes = compileFakes("worker-model.ts");
 const opened: FleetEngine[] = [];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { EventReader } from "./completion-stream.ts";
+import { EventReader } from "./choice-call.ts";
 
 function payloadsOf(pieces: readonly string[]): string[] {
   const payloads: string[] = [];
