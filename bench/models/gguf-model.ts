@@ -4,7 +4,7 @@ import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import type { LinearTensors, NormTensors, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
-import type { LinearName } from "../../src/model/checkpoint/sites.ts";
+import type { LinearName } from "../../src/model/families/tensor-names.ts";
 import { blockOf, type GgmlType } from "./ggml-blocks.ts";
 import { type GgufTensor, type GgufValue, writeGguf } from "./gguf.ts";
 import { ARCHITECTURE, ggufMetadata } from "./gguf-metadata.ts";

@@ -11,7 +11,7 @@ import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import type { LinearTensors, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import { readJsonObject } from "../../src/model/checkpoint/json-file.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
-import type { LinearName } from "../../src/model/checkpoint/sites.ts";
+import type { LinearName } from "../../src/model/families/tensor-names.ts";
 import { RotaryTable } from "../../src/model/rotary-table.ts";
 import { cast, type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
 

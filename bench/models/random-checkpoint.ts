@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
 import { parseModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
-import { mapsOf } from "../../src/model/checkpoint/sites.ts";
+import { mapsOf } from "../../src/model/families/tensor-names.ts";
 import { Random } from "./random.ts";
 
 export interface Shape {

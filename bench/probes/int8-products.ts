@@ -7,7 +7,7 @@ import { scalar, slice } from "../../src/graph/ops.ts";
 import { bytes, GraphSession, int64s } from "../../src/graph/session.ts";
 import { linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
-import type { LinearName } from "../../src/model/checkpoint/sites.ts";
+import type { LinearName } from "../../src/model/families/tensor-names.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
 export interface ProductsProbe {

@@ -2,8 +2,8 @@
 // it with servers that run.
 
 import type { Config } from "../config/options.ts";
+import { embeddingValueBytes } from "../model/checkpoint/checkpoint.ts";
 import { readModelConfig } from "../model/checkpoint/model-config.ts";
-import { embeddingValueBytes } from "../model/checkpoint/stored-type.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { estimateMemory, type MemoryEstimate } from "../model/memory-estimate.ts";
 import {

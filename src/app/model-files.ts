@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { isGguf } from "../model/gguf/is-gguf.ts";
+import { isGguf } from "../model/checkpoint/checkpoint-file.ts";
 import { readGgufMetadata } from "../model/gguf/open-gguf.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
 import { resolveModel } from "../model/hub/hub.ts";

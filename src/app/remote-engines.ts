@@ -12,12 +12,11 @@ import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts"
 import type { ProbeTimes } from "../engine/remote/probe.ts";
 import { RemoteReplica } from "../engine/remote/remote-replica.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { CheckpointError } from "../model/checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../model/checkpoint/checkpoint-file.ts";
+import type { ServedConfig } from "../model/checkpoint/config-files.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
-import type { ServedConfig } from "../model/checkpoint/served-config.ts";
 import { INDEX_FILE, SINGLE_FILE } from "../model/checkpoint/weight-files.ts";
-import { hashAdapter } from "../model/lora/adapter-hash.ts";
-import { readAdapter } from "../model/lora/adapter-reader.ts";
+import { hashAdapter, readAdapter } from "../model/lora/adapter-reader.ts";
 import type { Log } from "../observe/log.ts";
 import { DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { isGguf } from "../model/gguf/is-gguf.ts";
+import { isGguf } from "../model/checkpoint/checkpoint-file.ts";
 import type { Log } from "../observe/log.ts";
 import { childEnvironment } from "../system/child-environment.ts";
 import { compiledEntry } from "../system/package.ts";

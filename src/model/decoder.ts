@@ -5,8 +5,8 @@
 import type { Graph, Value } from "../graph/graph.ts";
 import { add, mul, reshape, rotary, scalar, softcap, split } from "../graph/ops.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import type { Site } from "./checkpoint/sites.ts";
 import { type ExpertParts, expertMlp } from "./experts.ts";
+import type { Site } from "./families/tensor-names.ts";
 import { gatedMlp, plainMlp } from "./mlp.ts";
 
 type Change = (g: Graph, x: Value) => Value;

@@ -3,8 +3,8 @@
 
 import { BLOCK_FORMATS, type BlockFormat, isWeightDtype } from "./checkpoint/block-formats.ts";
 import type { Checkpoint, TensorReader } from "./checkpoint/checkpoint.ts";
-import { CheckpointError } from "./checkpoint/checkpoint-error.ts";
-import { firstNonFinite } from "./checkpoint/finite.ts";
+import { CheckpointError } from "./checkpoint/checkpoint-file.ts";
+import { firstNonFinite } from "./checkpoint/half-floats.ts";
 
 export class Embedding {
   readonly #bytes: Uint8Array;

@@ -5,10 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { GgufValue } from "../../bench/models/gguf.ts";
-import { readGenerationConfig } from "../../src/model/checkpoint/generation-config.ts";
+import { isGguf } from "../../src/model/checkpoint/checkpoint-file.ts";
+import { readGenerationConfig, readServedConfig } from "../../src/model/checkpoint/config-files.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
-import { readServedConfig } from "../../src/model/checkpoint/served-config.ts";
-import { isGguf } from "../../src/model/gguf/is-gguf.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
 import { writeAsGguf } from "./write-fixture.ts";
 

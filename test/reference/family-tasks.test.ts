@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { SafetensorsFile } from "../../src/model/checkpoint/safetensors.ts";
-import { mapsOf } from "../../src/model/checkpoint/sites.ts";
+import { mapsOf } from "../../src/model/families/tensor-names.ts";
 import { eachPair } from "../../src/model/lora/lora-adapter.ts";
 import { loadPeft, savePeft } from "../../src/model/lora/peft.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";

@@ -8,8 +8,8 @@ import { openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import { modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { SafetensorsFile } from "../../src/model/checkpoint/safetensors.ts";
-import { mapsOf } from "../../src/model/checkpoint/sites.ts";
 import { DecoderRunner, type DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
+import { mapsOf } from "../../src/model/families/tensor-names.ts";
 import type { Chunk } from "../../src/model/runner.ts";
 
 export const families = [

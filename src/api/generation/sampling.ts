@@ -6,7 +6,7 @@ import {
   type GenerationDefaults,
   parseGenerationConfig,
   readGenerationConfig,
-} from "../../model/checkpoint/generation-config.ts";
+} from "../../model/checkpoint/config-files.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { tokeniseBadWords } from "../../text/bad-words.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";

@@ -9,7 +9,7 @@ import { findModel } from "../../app/model-files.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { Config, OptionName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
-import { storedType } from "../../model/checkpoint/stored-type.ts";
+import { storedType } from "../../model/checkpoint/checkpoint.ts";
 import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { createLog } from "../../observe/log.ts";

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import type { LinearName } from "../../model/checkpoint/sites.ts";
+import type { LinearName } from "../../model/families/tensor-names.ts";
 import { createAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { savePeft } from "../../model/lora/peft.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";

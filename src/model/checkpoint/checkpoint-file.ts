@@ -1,8 +1,49 @@
 // A file of a checkpoint as bytes, whatever its format: opened, checked, read at any place, closed.
 
-import { closeSync, fstatSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync, statSync } from "node:fs";
+import { OperatorError } from "../../errors/faults.ts";
 import { openFile } from "../../system/files.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+
+// A model or adapter file that cannot be used: missing, damaged, inconsistent or unsupported. The message names the
+// file, what was expected, what was found and, where possible, the fix.
+export class CheckpointError extends OperatorError {
+  override name = "CheckpointError";
+  /** The file or folder at fault. */
+  readonly file: string;
+
+  constructor(file: string, problem: string, options?: ErrorOptions) {
+    super(`${file}: ${problem}`, options);
+    this.file = file;
+  }
+}
+
+// Checks whether a name given by a person is a folder.
+
+/** System errors for names that cannot be a folder: a part is a file, it is too long, or links form a circle. */
+const NO_FOLDER = ["ENOTDIR", "ENAMETOOLONG", "ELOOP"];
+
+export function isFolder(path: string): boolean {
+  if (path.includes("\0")) return false;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (error) {
+    if (NO_FOLDER.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+// Tells a GGUF file from a checkpoint folder, by its name or by being a file.
+
+/** `place`: a name given by a person. A file needs no extension: other programs keep theirs under hashes. */
+export function isGguf(place: string): boolean {
+  if (place.includes("\0") || isFolder(place)) return false;
+  if (/\.gguf$/i.test(place)) return true;
+  try {
+    return statSync(place).isFile();
+  } catch {
+    return false;
+  }
+}
 
 /** Bytes asked of the operating system in one call. */
 const MAX_READ_BYTES = 2 ** 30;

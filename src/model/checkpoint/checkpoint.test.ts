@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCheckpoint } from "./checkpoint.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import { eachTensor } from "./expected-tensors.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 import { type TensorToWrite, writeSafetensors } from "./safetensors-writer.ts";

@@ -3,7 +3,7 @@
 // default.
 
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 
 /** Larger than any dimension of any model, and small enough that products of two dimensions are exact. */
 export const MAX_INTEGER = 2 ** 31 - 1;

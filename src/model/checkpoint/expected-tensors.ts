@@ -3,9 +3,8 @@
 
 import type { ExpertsConfig } from "../families/family.ts";
 import { familyNamed } from "../families/registry.ts";
-import type { NormNames } from "../families/tensor-names.ts";
+import { type LinearName, mapsOf, type NormNames, type Site } from "../families/tensor-names.ts";
 import type { LayerConfig, ModelConfig } from "./model-config.ts";
-import { type LinearName, mapsOf, type Site } from "./sites.ts";
 
 export interface TensorSpec {
   name: string;

@@ -4,7 +4,7 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { openFile } from "../../system/files.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 
 /** Deeper than any real checkpoint file, and shallow enough that a hostile one costs nothing. */
 const MAX_DEPTH = 64;

@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../json/json.ts";
-import { NORMS_AROUND, NORMS_BEFORE } from "../families/tensor-names.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { NORMS_AROUND, NORMS_BEFORE, SEPARATE_MAPS } from "../families/tensor-names.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import { type ModelConfig, parseModelConfig, readModelConfig } from "./model-config.ts";
-import { SEPARATE_MAPS } from "./sites.ts";
 
 const parse = (json: JsonObject): ModelConfig => parseModelConfig("config.json", json);
 const plain = (theta: number) => ({ theta, scaling: null, attentionFactor: 1 });

@@ -5,12 +5,11 @@
 import type { JsonObject } from "../../json/json.ts";
 import type { ExpertsConfig, FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
-import { isGguf } from "../gguf/is-gguf.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import type { SiteMaps } from "../families/tensor-names.ts";
+import { CheckpointError, isGguf } from "./checkpoint-file.ts";
 import { ConfigFields, MAX_INTEGER } from "./config-fields.ts";
-import { readConfigJson } from "./config-json.ts";
+import { readConfigJson } from "./config-files.ts";
 import { parseRope, partialRotary, type RopeSpec } from "./rope.ts";
-import type { SiteMaps } from "./sites.ts";
 
 export interface ModelConfig extends ModelTraits {
   family: FamilyName;

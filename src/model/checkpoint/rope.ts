@@ -4,7 +4,7 @@
 // checkpoints were trained that way. At position 30,000, float32 and float64 frequencies already differ by 1e-3
 // radians.
 
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import type { ConfigFields } from "./config-fields.ts";
 
 export interface RopeSpec {

@@ -3,7 +3,7 @@
 // exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
 import { isJsonObject, stringEnd } from "../../json/json.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import { parseJsonObject } from "./json-file.ts";
 
 /** The format's own limit. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needing, POSIX } from "../../../test/needs.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 import { writeSafetensors } from "./safetensors-writer.ts";
 

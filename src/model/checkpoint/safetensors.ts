@@ -2,10 +2,8 @@
 // for the whole file. F32, F16 and BF16 become float32; any dtype can be read as raw bytes. Reading is synchronous,
 // because loading happens at start or in a worker. checkpoint.ts knows which tensors a model needs.
 
-import { CheckpointError } from "./checkpoint-error.ts";
-import { CheckpointFile } from "./checkpoint-file.ts";
-import { firstNonFinite } from "./finite.ts";
-import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
+import { CheckpointError, CheckpointFile } from "./checkpoint-file.ts";
+import { firstNonFinite, widenBfloat16, widenFloat16 } from "./half-floats.ts";
 import {
   MAX_HEADER_BYTES,
   parseSafetensorsHeader,

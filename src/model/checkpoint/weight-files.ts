@@ -1,14 +1,44 @@
 // The safetensors files of a checkpoint folder as one set of tensors: model.safetensors, or the shards that
 // model.safetensors.index.json lists. Errors name missing shards and tensors. Shard names come from the index, so only
 // plain file names inside the folder are accepted.
-
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject } from "../../json/json.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
 import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
-import type { WeightFiles } from "./weight-file.ts";
+
+// What a checkpoint needs of a file of weights, whatever its format.
+
+export interface StoredTensor {
+  readonly name: string;
+  /** As the format calls it: "BF16", "Q8_0". */
+  readonly dtype: string;
+  /** Row-major. */
+  readonly shape: readonly number[];
+  /** The product of the shape. */
+  readonly elements: number;
+}
+
+export interface WeightFile {
+  readonly path: string;
+  /** Changes with the file. */
+  readonly identity: string;
+  /** Throws if the file has no tensor of that name. */
+  entry(name: string): StoredTensor;
+  /** All values as float32. */
+  read(name: string): Float32Array;
+  /** Fills `values` with the tensor's values from number `first` on. Throws unless all are finite. */
+  readPart(name: string, first: number, values: Float32Array): void;
+  /** A copy of the bytes as they are in the file. */
+  readBytes(name: string): Uint8Array;
+}
+
+export interface WeightFiles {
+  /** The file that holds each tensor. */
+  byTensor: ReadonlyMap<string, WeightFile>;
+  close(): void;
+}
 
 export const SINGLE_FILE = "model.safetensors";
 /** The file that says which shard holds each tensor. */

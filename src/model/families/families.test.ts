@@ -3,8 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../json/json.ts";
 import { parseModelConfig } from "../checkpoint/model-config.ts";
-import { FUSED_MAPS } from "../checkpoint/sites.ts";
-import { NORMS_AFTER, NORMS_AROUND } from "./tensor-names.ts";
+import { FUSED_MAPS, NORMS_AFTER, NORMS_AROUND } from "./tensor-names.ts";
 
 const parse = (json: JsonObject) => parseModelConfig("config.json", json);
 const sizes = {

@@ -4,8 +4,14 @@
 
 import type { JsonObject } from "../../json/json.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
-import { SEPARATE_MAPS, type SiteMaps } from "../checkpoint/sites.ts";
-import { NORMS_BEFORE, type NormNames, type TensorNames, USUAL_NAMES } from "./tensor-names.ts";
+import {
+  NORMS_BEFORE,
+  type NormNames,
+  SEPARATE_MAPS,
+  type SiteMaps,
+  type TensorNames,
+  USUAL_NAMES,
+} from "./tensor-names.ts";
 
 export type FamilyName =
   | "llama"

@@ -1,9 +1,8 @@
 // GPT-2: learned positions instead of rotation, layer norms with biases, a plain MLP, fused query-key-value maps, and
 // weights stored [in, out] (Conv1D).
 
-import type { SiteMaps } from "../checkpoint/sites.ts";
 import { type Family, plainTraits } from "./family.ts";
-import { GPT2_NAMES, GPT2_NORMS } from "./tensor-names.ts";
+import { GPT2_NAMES, GPT2_NORMS, type SiteMaps } from "./tensor-names.ts";
 
 const MAPS: SiteMaps = { qkv: ["qkv"], o: ["o"], gateUp: ["up"], down: ["down"] };
 

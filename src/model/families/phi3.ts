@@ -1,8 +1,8 @@
 // Phi-3, Phi-3.5-mini, Phi-4 and Phi-4-mini: Llama with fused query-key-value and gate-up maps. The long versions have
 // rotary factors for short and for long contexts; Phi-4-mini rotates a part of each head.
 
-import { FUSED_MAPS } from "../checkpoint/sites.ts";
 import { type Family, llamaNaming, plainTraits } from "./family.ts";
+import { FUSED_MAPS } from "./tensor-names.ts";
 
 export const phi3: Family = {
   name: "phi3",

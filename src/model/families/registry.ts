@@ -1,6 +1,6 @@
 // The model families that can be loaded, and how a config.json says which one it is.
 
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import type { Family, FamilyName } from "./family.ts";
 import { gemma2 } from "./gemma2.ts";

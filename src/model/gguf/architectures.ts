@@ -2,8 +2,8 @@
 // config.json that only it has. What all have in common is in gguf-config.ts.
 
 import type { JsonObject } from "../../json/json.ts";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import type { GgufFields } from "./gguf-fields.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
+import type { GgufFields } from "./open-gguf.ts";
 
 export interface Architecture {
   /** `model_type` of the config.json that the file stands for. */

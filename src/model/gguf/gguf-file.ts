@@ -2,12 +2,10 @@
 // open-gguf.ts.
 
 import { BLOCK_FORMATS } from "../checkpoint/block-formats.ts";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import { CheckpointFile } from "../checkpoint/checkpoint-file.ts";
-import { firstNonFinite } from "../checkpoint/finite.ts";
+import { CheckpointError, CheckpointFile } from "../checkpoint/checkpoint-file.ts";
+import { firstNonFinite } from "../checkpoint/half-floats.ts";
 import { type GgufHeader, type GgufTensor, readGgufHeader } from "./gguf-header.ts";
-import type { GgufMetadata } from "./gguf-metadata.ts";
-import { HeaderCursor } from "./header-cursor.ts";
+import { type GgufMetadata, HeaderCursor } from "./gguf-metadata.ts";
 
 /** Blocks widened at a time take about this many bytes, which fit the second-level cache. */
 const PIECE_BYTES = 256 * 1024;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it, test } from "vitest";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
 import { GgufFile } from "./gguf-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gguf-header-"));

@@ -2,10 +2,8 @@
 // later reads cannot go out of bounds: known formats, whole blocks, aligned places inside the file, no overlaps.
 
 import { BLOCK_FORMATS, type WeightDtype } from "../checkpoint/block-formats.ts";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import { GgufMetadata } from "./gguf-metadata.ts";
-import { type GgufValue, readValue } from "./gguf-values.ts";
-import type { HeaderCursor } from "./header-cursor.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
+import { GgufMetadata, type GgufValue, type HeaderCursor, readValue } from "./gguf-metadata.ts";
 
 export interface GgufTensor {
   readonly name: string;

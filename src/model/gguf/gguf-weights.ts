@@ -1,13 +1,12 @@
 // The tensors of a GGUF file under the names and in the order of rows that transformers gives them. The experts of a layer,
 // which a file stacks in one tensor, are tensors of their own.
 
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import type { StoredTensor, WeightFile, WeightFiles } from "../checkpoint/weight-file.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
+import type { StoredTensor, WeightFile, WeightFiles } from "../checkpoint/weight-files.ts";
 import { architectureOf, isStacked, transformersName } from "./architectures.ts";
-import { GgufFields } from "./gguf-fields.ts";
 import type { GgufFile } from "./gguf-file.ts";
 import type { GgufTensor } from "./gguf-header.ts";
-import { openGguf } from "./open-gguf.ts";
+import { GgufFields, openGguf } from "./open-gguf.ts";
 
 /** Tensors that configure the model; gguf-config.ts reads them. */
 const CONFIGURATION = ["rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"];

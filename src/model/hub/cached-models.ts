@@ -4,9 +4,8 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { bytesBelow } from "../../system/files.ts";
-import { isFolder } from "../checkpoint/folder.ts";
-import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache } from "./hub-cache.ts";
-import { HubError } from "./hub-error.ts";
+import { isFolder } from "../checkpoint/checkpoint-file.ts";
+import { type Environment, HubError, hubCacheFolder, isCommit, missingFiles, RepositoryCache } from "./hub-cache.ts";
 
 export interface CachedModel {
   /** org/name, or a name alone for old repositories without an organisation. */

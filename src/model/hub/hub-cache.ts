@@ -7,9 +7,15 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { OperatorError } from "../../errors/faults.ts";
 import { syncFolder, temporaryBeside, writeFileDurably } from "../../system/files.ts";
-import { isFolder } from "../checkpoint/folder.ts";
+import { isFolder } from "../checkpoint/checkpoint-file.ts";
 import { INDEX_FILE, readWeightMap, SINGLE_FILE } from "../checkpoint/weight-files.ts";
+
+// Thrown when neither the hub nor its cache can provide a model. The message says what was tried and what to do.
+export class HubError extends OperatorError {
+  override name = "HubError";
+}
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

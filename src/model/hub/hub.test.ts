@@ -17,8 +17,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type FakeHub, gitId, startFakeHub } from "../../../test/fakes/fake-hub.ts";
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { type DownloadProgress, type HubOptions, resolveModel } from "./hub.ts";
-import { hubCacheFolder } from "./hub-cache.ts";
-import { HubError } from "./hub-error.ts";
+import { HubError, hubCacheFolder } from "./hub-cache.ts";
 
 const repository = "some-org/tiny.Model-1";
 const fixture = (name: string) => readFileSync(`test/fixtures/llama/${name}`);

@@ -5,11 +5,18 @@
 
 import { join } from "node:path";
 import type { HubApiError, ListFileEntry } from "@huggingface/hub";
-import { isFolder } from "../checkpoint/folder.ts";
+import { isFolder } from "../checkpoint/checkpoint-file.ts";
 import { INDEX_FILE, SINGLE_FILE } from "../checkpoint/weight-files.ts";
-import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache, shardNames } from "./hub-cache.ts";
+import {
+  type Environment,
+  HubError,
+  hubCacheFolder,
+  isCommit,
+  missingFiles,
+  RepositoryCache,
+  shardNames,
+} from "./hub-cache.ts";
 import { downloadBlob } from "./hub-download.ts";
-import { HubError } from "./hub-error.ts";
 
 export interface HubOptions {
   env?: Environment;

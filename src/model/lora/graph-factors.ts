@@ -5,7 +5,7 @@
 import { type Feeds, floats } from "../../graph/session.ts";
 import { linearShape, siteShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { type Site, sitesOf } from "../checkpoint/sites.ts";
+import { type Site, sitesOf } from "../families/tensor-names.ts";
 import type { Chunk } from "../runner.ts";
 import type { LoraAdapter, LoraPair } from "./lora-adapter.ts";
 import { paddedRank } from "./lora-products.ts";

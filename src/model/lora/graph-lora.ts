@@ -11,7 +11,7 @@ import type { Graph, Value } from "../../graph/graph.ts";
 import { add, mul, reshape } from "../../graph/ops.ts";
 import { siteShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { type Site, sitesOf } from "../checkpoint/sites.ts";
+import { type Site, sitesOf } from "../families/tensor-names.ts";
 import { narrowed, widened } from "./lora-products.ts";
 import type { ServedLora } from "./served-lora.ts";
 

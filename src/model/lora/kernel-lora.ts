@@ -6,7 +6,7 @@ import { FLYWHEEL, type Graph } from "../../graph/graph.ts";
 import { ints } from "../../graph/ops.ts";
 import { linearShape, siteShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { type LinearName, type Site, sitesOf } from "../checkpoint/sites.ts";
+import { type LinearName, type Site, sitesOf } from "../families/tensor-names.ts";
 import type { ServedLora } from "./served-lora.ts";
 
 /** Outputs of a panel of factor B: LORA_PANEL in native/adapters/lora.h. */

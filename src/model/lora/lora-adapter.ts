@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { LINEAR_NAMES, type LinearName } from "../checkpoint/sites.ts";
+import { LINEAR_NAMES, type LinearName } from "../families/tensor-names.ts";
 
 export interface LoraPair {
   /** [rank, in] */

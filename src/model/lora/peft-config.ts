@@ -2,7 +2,7 @@
 // variants of LoRA whose weights mean something else. vLLM draws nearly the same line.
 
 import { join } from "node:path";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
 import { ConfigFields } from "../checkpoint/config-fields.ts";
 import { readJsonObject } from "../checkpoint/json-file.ts";
 

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
 import { readModelConfig } from "../checkpoint/model-config.ts";
 import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { type TensorToWrite, writeSafetensors } from "../checkpoint/safetensors-writer.ts";
-import { mapsOf } from "../checkpoint/sites.ts";
+import { mapsOf } from "../families/tensor-names.ts";
 import { createAdapter, type LoraContent, type LoraPair } from "./lora-adapter.ts";
 import { loadPeft, savePeft } from "./peft.ts";
 

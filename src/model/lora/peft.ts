@@ -5,13 +5,13 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { syncFolder, temporaryBeside, writeNewFile } from "../../system/files.ts";
-import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
 import { linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { encodeSafetensors, type TensorToWrite } from "../checkpoint/safetensors-writer.ts";
-import { type LinearName, mapsOf } from "../checkpoint/sites.ts";
 import { familyNamed } from "../families/registry.ts";
+import { type LinearName, mapsOf } from "../families/tensor-names.ts";
 import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair } from "./lora-adapter.ts";
 import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
 

@@ -3,7 +3,7 @@
 
 import type { Graph, Value } from "../../graph/graph.ts";
 import type { Feeds } from "../../graph/session.ts";
-import type { Site } from "../checkpoint/sites.ts";
+import type { Site } from "../families/tensor-names.ts";
 import type { Chunk } from "../runner.ts";
 import type { LoraAdapter } from "./lora-adapter.ts";
 

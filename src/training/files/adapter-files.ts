@@ -5,7 +5,7 @@ import { copyFileSync, linkSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { type LinearName, mapsOf } from "../../model/checkpoint/sites.ts";
+import { type LinearName, mapsOf } from "../../model/families/tensor-names.ts";
 import { createAdapter, type LoraAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { type Random, seededRandom } from "../random.ts";
 

@@ -2,7 +2,7 @@
 
 import { linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { mapsOf } from "../../model/checkpoint/sites.ts";
+import { mapsOf } from "../../model/families/tensor-names.ts";
 
 export interface StepSizes {
   /** An adapter without a state of the optimizer. */

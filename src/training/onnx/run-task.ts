@@ -4,7 +4,7 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
-import type { LinearName } from "../../model/checkpoint/sites.ts";
+import type { LinearName } from "../../model/families/tensor-names.ts";
 import { createAdapter, eachPair, type LoraAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { StepMetrics, TaskModel, TrainerResult, TrainerTask } from "../contract.ts";

@@ -12,8 +12,8 @@ import { Graph, type Value } from "../../../graph/graph.ts";
 import { add, concat, reshape, split } from "../../../graph/ops.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import { type LinearName, type Site, sitesOf } from "../../../model/checkpoint/sites.ts";
 import { decoderLayer, type Heads, turnedHeads } from "../../../model/decoder.ts";
+import { type LinearName, type Site, sitesOf } from "../../../model/families/tensor-names.ts";
 import { rotaryWidth } from "../../../model/rotary-table.ts";
 import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 import {

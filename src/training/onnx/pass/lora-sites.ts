@@ -7,7 +7,7 @@ import type { Graph, Value } from "../../../graph/graph.ts";
 import { mul, split } from "../../../graph/ops.ts";
 import { linearShape, siteShape } from "../../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import type { LinearName, Site } from "../../../model/checkpoint/sites.ts";
+import type { LinearName, Site } from "../../../model/families/tensor-names.ts";
 import { eachPair, type LoraAdapter } from "../../../model/lora/lora-adapter.ts";
 import { narrowed, paddedRank, widened } from "../../../model/lora/lora-products.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";

@@ -7,7 +7,7 @@ import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../../graph/session.ts";
 import { openCheckpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import { sitesOf } from "../../../model/checkpoint/sites.ts";
+import { sitesOf } from "../../../model/families/tensor-names.ts";
 import type { WeightType } from "../../../model/linear/linear.ts";
 import { weightOptions } from "../../../model/weight-source.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";

@@ -1,14 +1,42 @@
+// What a checkpoint's configuration files say: config.json, what a server needs of it, and generation_config.json.
+import { join } from "node:path";
+import type { JsonObject } from "../../json/json.ts";
+import { readGgufConfig, readGgufGeneration } from "../gguf/gguf-config.ts";
+import { isGguf } from "./checkpoint-file.ts";
+import { ConfigFields } from "./config-fields.ts";
+import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
+
+// The configuration of a checkpoint as JSON: config.json of a folder, or what stands for it in a GGUF file.
+
+/** `file` is for error messages. */
+export function readConfigJson(path: string): { file: string; json: JsonObject } {
+  if (isGguf(path)) return { file: path, json: readGgufConfig(path) };
+  const file = join(path, "config.json");
+  return { file, json: readJsonObject(file, 16 * 2 ** 20) };
+}
+
+// What a server needs to know from config.json when another one runs the model. It knows no model family, so it also
+// reads models that the embedded engine cannot run.
+
+export interface ServedConfig {
+  vocabSize: number;
+  /** Possibly empty. */
+  eosTokenIds: readonly number[];
+}
+
+export function readServedConfig(path: string): ServedConfig {
+  const { file, json } = readConfigJson(path);
+  const top = new ConfigFields(file, json);
+  // Multimodal checkpoints keep the language model's fields in an object of their own.
+  const fields = top.object("text_config") ?? top;
+  const outermost = top.raw("eos_token_id") === undefined ? fields : top;
+  return { vocabSize: fields.count("vocab_size"), eosTokenIds: outermost.tokenIds("eos_token_id") ?? [] };
+}
+
 // Reads generation_config.json: the sampling values that a model's makers recommend, used for fields that a request
 // leaves out, and the ids that end a reply. Every field is optional, and every field present is checked. `do_sample` is
 // ignored, as in vLLM: many files have do_sample false beside a temperature. A request's own temperature decides (0 =
 // greedy).
-
-import { join } from "node:path";
-import type { JsonObject } from "../../json/json.ts";
-import { readGgufGeneration } from "../gguf/gguf-config.ts";
-import { isGguf } from "../gguf/is-gguf.ts";
-import { ConfigFields } from "./config-fields.ts";
-import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 
 export interface GenerationDefaults {
   /** null in any field: the file does not set it. */

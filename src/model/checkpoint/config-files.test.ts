@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { CheckpointError } from "./checkpoint-error.ts";
-import { GENERATION_FIELDS, parseGenerationConfig, readGenerationConfig } from "./generation-config.ts";
+import { CheckpointError } from "./checkpoint-file.ts";
+import { GENERATION_FIELDS, parseGenerationConfig, readGenerationConfig } from "./config-files.ts";
 
 const nothing = {
   temperature: null,
