@@ -18,7 +18,7 @@ import type { ConversationTable } from "../store/tables/conversations.ts";
 import type { ResponseTable } from "../store/tables/responses.ts";
 import type { TokenStore } from "../store/tokens.ts";
 import { PACKAGE_VERSION } from "../system/package.ts";
-import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
+import type { ReasoningStyle } from "../text/reasoning.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { shownFormat } from "../text/tools/tool-format.ts";
 import type { AccountView } from "../training/account.ts";

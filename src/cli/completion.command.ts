@@ -1,7 +1,7 @@
 // `flywheel completion bash | zsh | fish`: prints a script that completes commands, options and their values, made from
 // the commands themselves, so it always knows every option.
 import { Argument, type Command, type Option } from "commander";
-import { REASONING_PARSERS } from "../text/reasoning/reasoning-style.ts";
+import { REASONING_PARSERS } from "../text/reasoning.ts";
 import { TOOL_CALL_PARSERS } from "../text/tools/tool-format.ts";
 
 // What can be completed: every command with its options, their values, and the words that may follow it.

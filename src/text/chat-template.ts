@@ -2,13 +2,12 @@
 // rendered with the same code in a separate process (template/sandbox.ts), which limits their time. Whatever goes wrong
 // inside a template is a TemplateError.
 
-import type { ChatDocument, ChatMessage, ChatTool } from "./messages.ts";
+import { type ChatDocument, type ChatMessage, type ChatTool, toTemplateMessages } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
 import { GLOBALS, Raised } from "./template/globals.ts";
 import { type ContentFormatOption, inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
-import type { Limits } from "./template/runtime.ts";
 import { Template } from "./template/template.ts";
-import { toTemplateMessages } from "./template/template-messages.ts";
+import type { Limits } from "./template/values.ts";
 
 /** Everything a template may see. JSON-safe, so that it can be sent to another process. */
 export interface RenderInput {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createReplyParser, createThoughtMeter, type ReplyParserOptions } from "./create-reply-parser.ts";
-import { reasoningState, reasoningStyle } from "./reasoning/reasoning-style.ts";
+import { reasoningState, reasoningStyle } from "./reasoning.ts";
 import { toolCallFormat } from "./tools/tool-format.ts";
 
 interface Total {

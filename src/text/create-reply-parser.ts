@@ -1,11 +1,13 @@
 // The parser for one choice of one request: reasoning first, then tool calls, then plain text, each only if it applies.
 
 import type { ToolCallFormat, ToolSignature } from "../grammar/constraint.ts";
-import { ReasoningParser } from "./reasoning/reasoning-parser.ts";
-import type { ReasoningState, ReasoningStyle } from "./reasoning/reasoning-style.ts";
+import { ReasoningParser, type ReasoningState, type ReasoningStyle } from "./reasoning.ts";
 import { PlainReplyParser, type ReplyDelta, type ReplyParser } from "./reply-parser.ts";
 import { CustomCalls } from "./tools/custom-calls.ts";
-import { toolCallParser } from "./tools/tool-format.ts";
+import { TOOL_MARKERS, toolCallParser } from "./tools/tool-format.ts";
+
+// Special tokens that may be part of a reply's text: reply parsers look for them, and grammars may contain them.
+export const REPLY_MARKERS = ["<think>", "</think>", ...TOOL_MARKERS, "<|python_tag|>"];
 
 export interface ReplyParserOptions {
   /** null = the server parses no reasoning. */

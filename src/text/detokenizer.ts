@@ -3,9 +3,9 @@
 // end of a reply they are dropped. The prompt only primes the state: it decides whether a leading space belongs to the text
 // and whether the first token finishes a character that the prompt began.
 
+import { WholeTexts } from "./token-text.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { concatBytes, decodeUtf8, encodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
-import { WholeTexts } from "./whole-texts.ts";
 
 export interface DetokenizerOptions {
   promptTokenIds: readonly number[];

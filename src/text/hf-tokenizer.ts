@@ -5,12 +5,10 @@
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../json/json.ts";
 import { Detokenizer } from "./detokenizer.ts";
-import { type AddedToken, AddedTokenSplitter } from "./encoding/added-tokens.ts";
+import { type AddedToken, AddedTokenSplitter, readSpecialTokens, type SpecialTokens } from "./encoding/added-tokens.ts";
 import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";
 import { libraryEncoder, libraryStages } from "./encoding/library.ts";
-import { readPieceSpelling } from "./encoding/piece-spelling.ts";
-import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens.ts";
-import { Vocabulary } from "./encoding/vocabulary.ts";
+import { readPieceSpelling, Vocabulary } from "./encoding/vocabulary.ts";
 import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
 import { withoutMarks } from "./literal-text.ts";
 import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";

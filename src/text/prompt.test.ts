@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
-import { tokeniseBadWords } from "./bad-words.ts";
 import { type ChatInput, chatPrompt, encodeChat, tokenisePrompt } from "./prompt.ts";
 import { boundText, fitTokens, type LengthRules, outputBudget } from "./prompt-length.ts";
+import { tokeniseBadWords } from "./stop-strings.ts";
 import { TextModel } from "./text-model.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
 

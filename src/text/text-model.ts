@@ -11,8 +11,7 @@ import { LiteralText } from "./literal-text.ts";
 import type { ChatMessage } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import type { ContentFormatOption } from "./template/inspect.ts";
-import { isLongToRender } from "./template/render-size.ts";
-import { TemplateSandbox } from "./template/sandbox.ts";
+import { isLongToRender, TemplateSandbox } from "./template/sandbox.ts";
 import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 import { readTextFiles, type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 

@@ -1,10 +1,43 @@
 // The `token` and `bytes` of log-probability entries. A token that ends inside a character has the text ""; the token that
 // completes the character has the text of all of them. A byte that no later token completes therefore appears in no text.
 // `bytes` are always the token's own. Special tokens are shown.
-
 import type { Tokenizer } from "./tokenizer-contract.ts";
-import { concatBytes, decodeUtf8 } from "./utf8.ts";
-import { WholeTexts } from "./whole-texts.ts";
+import { concatBytes, decodeUtf8, incompleteTail } from "./utf8.ts";
+
+// The text of tokens that hold whole characters. Each token is decoded once.
+
+export class WholeTexts {
+  readonly #tokenizer: Tokenizer;
+  readonly #texts: (string | null | undefined)[] = [];
+
+  private constructor(tokenizer: Tokenizer) {
+    this.#tokenizer = tokenizer;
+  }
+
+  /** One per tokenizer. */
+  static of(tokenizer: Tokenizer): WholeTexts {
+    let texts = known.get(tokenizer);
+    if (texts === undefined) {
+      texts = new WholeTexts(tokenizer);
+      known.set(tokenizer, texts);
+    }
+    return texts;
+  }
+
+  /** null if the token ends inside a character or does not exist. Valid only after complete characters. */
+  text(id: number): string | null {
+    let text = this.#texts[id];
+    if (text === undefined) {
+      if (id >= this.#tokenizer.vocabSize) return null;
+      const bytes = this.#tokenizer.bytes(id);
+      text = incompleteTail(bytes) === 0 ? decodeUtf8(bytes) : null;
+      this.#texts[id] = text;
+    }
+    return text;
+  }
+}
+
+const known = new WeakMap<Tokenizer, WholeTexts>();
 
 export interface TokenText {
   token: string;

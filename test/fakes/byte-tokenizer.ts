@@ -1,7 +1,7 @@
 // A tokenizer of 256 ids: id = byte value, except 0-2, which are <pad> <s> </s>, exactly like the fixture checkpoints.
 // The bytes 0-2 themselves have no token and are dropped when encoding.
 
-import { byteToChar } from "../../src/text/encoding/byte-alphabet.ts";
+import { byteToChar } from "../../src/text/encoding/vocabulary.ts";
 import { withoutMarks } from "../../src/text/literal-text.ts";
 import type { EncodeOptions, Tokenizer } from "../../src/text/tokenizer-contract.ts";
 

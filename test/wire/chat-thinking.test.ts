@@ -1,6 +1,6 @@
 // thinking_token_budget: a thought that is too long is ended.
 import { describe, expect, it } from "vitest";
-import { reasoningStyle } from "../../src/text/reasoning/reasoning-style.ts";
+import { reasoningStyle } from "../../src/text/reasoning.ts";
 import { sharedServer } from "./shared-server.ts";
 import { says, startTestServer } from "./test-server.ts";
 

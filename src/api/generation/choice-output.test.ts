@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
 import type { Finish, TokensOutput } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
-import { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
+import { ReasoningParser } from "../../text/reasoning.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import { ChoiceOutput } from "./choice-output.ts";

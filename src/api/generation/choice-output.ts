@@ -2,7 +2,7 @@
 // probabilities and the final reason. The only wire shapes it knows are the log-probability entries.
 import type { Finish, FinishReason, TokensOutput } from "../../engine/contract.ts";
 import type { OutputText } from "../../text/output-text.ts";
-import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
+import type { ReasoningParser } from "../../text/reasoning.ts";
 import type { ReplyDelta, ReplyParser } from "../../text/reply-parser.ts";
 import type { TokenTextWalk } from "../../text/token-text.ts";
 import { contentEntry, type WireTokenLogprob } from "./reply.ts";

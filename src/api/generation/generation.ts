@@ -3,7 +3,7 @@ import type { Finish, GenerateRequest, Generation, PrefillOutput, UsageOutput } 
 import { ServiceError } from "../../errors/service-error.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { noText, OutputText } from "../../text/output-text.ts";
-import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
+import type { ReasoningParser } from "../../text/reasoning.ts";
 import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";

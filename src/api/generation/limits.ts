@@ -2,7 +2,7 @@
 import { ServiceError } from "../../errors/service-error.ts";
 import type { ThinkingLimit } from "../../sampling/thinking-budget.ts";
 import type { LengthRules } from "../../text/prompt-length.ts";
-import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning/reasoning-style.ts";
+import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { SharedFields } from "./fields.schema.ts";
 

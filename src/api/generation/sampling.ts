@@ -8,7 +8,7 @@ import {
   readGenerationConfig,
 } from "../../model/checkpoint/config-files.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
-import { tokeniseBadWords } from "../../text/bad-words.ts";
+import { tokeniseBadWords } from "../../text/stop-strings.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { SharedFields } from "./fields.schema.ts";
 

@@ -10,7 +10,7 @@ import { QueueFullError } from "../../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
 import { givingWay } from "../../pacing/turns.ts";
 import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
-import { REPLY_MARKERS } from "../../text/reply-markers.ts";
+import { REPLY_MARKERS } from "../../text/create-reply-parser.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import { answer, type PrepareContext, type PreparedAnswer } from "../generation/answer.ts";

@@ -3,8 +3,8 @@
 // @huggingface/tokenizers, which takes seconds for a megabyte without a space. The ids are the same.
 
 import { encodeUtf8 } from "../utf8.ts";
-import { byteToChar, byteToken } from "./byte-alphabet.ts";
 import { type Merge, MergeTable } from "./merge-table.ts";
+import { byteToChar, byteToken } from "./vocabulary.ts";
 
 export interface BpeModelJson {
   vocab: Record<string, number>;

@@ -1,12 +1,96 @@
 // Ids, pieces and bytes of a vocabulary with its added tokens. All bytes are in one flat array: those of id i are
 // bytes[offsets[i], offsets[i + 1]). An id without a token has no bytes.
 
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "../utf8.ts";
 import type { AddedToken } from "./added-tokens.ts";
-import { bytesOfPiece, byteToChar, byteToken } from "./byte-alphabet.ts";
 
-export interface PieceSpelling {
+// The printable alphabet in which byte-level BPE vocabularies spell bytes: printable Latin-1 stands for itself, the
+// other 68 bytes are U+0100 onwards in byte order ("Ġ" is the space).
+
+/** byte -> its character. */
+export const byteToChar: readonly string[] = buildAlphabet();
+
+const CHAR_CODE_TO_BYTE = new Map(byteToChar.map((char, byte) => [char.charCodeAt(0), byte]));
+
+/** The bytes a byte-level piece spells; a piece with a character outside the alphabet stands for its own UTF-8. */
+function bytesOfPiece(piece: string): Uint8Array {
+  const bytes = new Uint8Array(piece.length);
+  for (let i = 0; i < piece.length; i++) {
+    const byte = CHAR_CODE_TO_BYTE.get(piece.charCodeAt(i));
+    if (byte === undefined) return encodeUtf8(piece);
+    bytes[i] = byte;
+  }
+  return bytes;
+}
+
+/** The name of the token that stands for one byte in SentencePiece vocabularies. */
+export function byteToken(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
+}
+
+function buildAlphabet(): string[] {
+  const alphabet: string[] = [];
+  let next = 0x100;
+  for (let byte = 0; byte < 256; byte++) {
+    const printable = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+    alphabet.push(String.fromCharCode(printable ? byte : next++));
+  }
+  return alphabet;
+}
+
+// Reads from the decoder section of tokenizer.json how pieces spell bytes. Two kinds are supported: byte-level alphabets
+// and SentencePiece-style space marks. Other kinds (WordPiece, CTC) are refused at load time, because their text cannot be
+// rebuilt from single tokens.
+
+const DEFAULT_SPACE_MARK = "\u2581";
+
+export function readPieceSpelling(tokenizer: JsonObject): { spelling: PieceSpelling; stripsLeadingSpace: boolean } {
+  const stages = stagesOf(tokenizer.decoder, "decoders");
+  const has = (type: string): boolean => stages.some((stage) => stage.type === type);
+  if (has("ByteLevel")) {
+    return { spelling: { kind: "byte_level", spaceMark: "", byteFallback: false }, stripsLeadingSpace: false };
+  }
+  const metaspace = stages.find((stage) => stage.type === "Metaspace");
+  const replace = stages.find((stage) => stage.type === "Replace" && stage.content === " ");
+  if (!metaspace && !replace && !has("ByteFallback")) {
+    const found = stages.map((stage) => stage.type).join(", ") || "none";
+    throw new TextFilesError(
+      `tokenizer.json has a decoder of an unsupported kind (${found}): byte-level and SentencePiece ones can be served.`,
+    );
+  }
+  return {
+    spelling: {
+      kind: "sentencepiece",
+      spaceMark: textOf(metaspace?.replacement) ?? patternOf(replace) ?? DEFAULT_SPACE_MARK,
+      byteFallback: has("ByteFallback"),
+    },
+    stripsLeadingSpace: stages.some(stripsSpace),
+  };
+}
+
+function stripsSpace(stage: JsonObject): boolean {
+  if (stage.type === "Strip") return stage.content === " " && Number(stage.start) > 0;
+  return stage.type === "Metaspace" && stage.prepend_scheme !== "never" && stage.add_prefix_space !== false;
+}
+
+function patternOf(stage: JsonObject | undefined): string | null {
+  return isJsonObject(stage?.pattern) ? textOf(stage.pattern.String) : null;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function stagesOf(section: unknown, listName: string): JsonObject[] {
+  if (!isJsonObject(section)) return [];
+  if (section.type !== "Sequence") return [section];
+  const list = section[listName];
+  return Array.isArray(list) ? list.flatMap((stage) => stagesOf(stage, listName)) : [];
+}
+
+interface PieceSpelling {
   kind: "byte_level" | "sentencepiece";
   /** What stands for the space in SentencePiece pieces. */
   spaceMark: string;

@@ -4,8 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
 import { HfTokenizer } from "../hf-tokenizer.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
-import { ggufTextFiles } from "./gguf-text-files.ts";
-import type { TextMetadata } from "./vocabulary-metadata.ts";
+import { ggufTextFiles, type TextMetadata } from "./gguf-text-files.ts";
 
 const folder = new URL("../../../test/fixtures/tokenizers/", import.meta.url);
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, folder), "utf8"));

@@ -4,14 +4,106 @@
 import type { JsonObject } from "../../json/json.ts";
 import { type TextFiles, TextFilesError } from "../tokenizer-files.ts";
 import { preTokenizerNamed } from "./pre-tokenizers.ts";
-import { scoreMerges } from "./score-merges.ts";
-import {
-  type GgufVocabulary,
-  readRoles,
-  readVocabulary,
-  type TextMetadata,
-  TOKEN_KIND,
-} from "./vocabulary-metadata.ts";
+
+// The vocabulary in the metadata of a GGUF file: pieces, their kinds, and the tokens with roles.
+
+/** What the tokenizer needs of a file's metadata. */
+export interface TextMetadata {
+  readonly path: string;
+  has(key: string): boolean;
+  keys(): string[];
+  text(key: string, fallback?: string): string;
+  flag(key: string, fallback: boolean): boolean;
+  number(key: string, fallback?: number): number;
+  texts(key: string): string[];
+  numbers(key: string): number[];
+}
+
+/** Kinds of tokens, as numbers in the file. */
+const TOKEN_KIND = { unknown: 2, control: 3, userDefined: 4, byte: 6 } as const;
+
+interface GgufVocabulary {
+  /** By id. */
+  pieces: readonly string[];
+  /** By id: see TOKEN_KIND. Others are plain. */
+  kinds: readonly number[];
+}
+
+function readVocabulary(metadata: TextMetadata): GgufVocabulary {
+  const pieces = metadata.texts("tokenizer.ggml.tokens").map((piece, id) => (piece === "" ? `[EMPTY_${id}]` : piece));
+  const ids = new Map(pieces.map((piece, id) => [piece, id]));
+  if (ids.size !== pieces.length) {
+    const twice = pieces.find((piece, id) => ids.get(piece) !== id)!;
+    throw new TextFilesError(`${metadata.path}: its vocabulary has the token ${JSON.stringify(twice)} twice.`);
+  }
+  const key = "tokenizer.ggml.token_type";
+  const kinds = metadata.has(key) ? metadata.numbers(key) : pieces.map(() => 1);
+  if (kinds.length < pieces.length) {
+    throw new TextFilesError(`${metadata.path}: it has ${pieces.length} tokens, but only ${kinds.length} kinds.`);
+  }
+  return { pieces, kinds };
+}
+
+const ROLES = {
+  bos: "bos_token",
+  eos: "eos_token",
+  unknown: "unk_token",
+  padding: "pad_token",
+  seperator: "sep_token",
+};
+
+/** The texts of the tokens with roles, as tokenizer_config.json has them. */
+function readRoles(metadata: TextMetadata, { pieces }: GgufVocabulary): Record<string, string> {
+  const roles: Record<string, string> = {};
+  for (const [name, role] of Object.entries(ROLES)) {
+    const key = `tokenizer.ggml.${name}_token_id`;
+    const piece = metadata.has(key) ? pieces[metadata.number(key)] : undefined;
+    if (piece !== undefined) roles[role] = piece;
+  }
+  return roles;
+}
+
+// The merges of a SentencePiece vocabulary. A GGUF file has a score for every piece instead of a list of merges: of all
+// neighbours that make a piece together, the pair with the best piece is merged first, the leftmost on ties.
+
+export interface RankedMerges {
+  merges: [string, string][];
+  /** One for each merge, ascending. Merges into pieces of the same score share a rank. */
+  ranks: number[];
+}
+
+function scoreMerges(pieces: readonly string[], scores: readonly number[]): RankedMerges {
+  const known = new Set(pieces);
+  const order = pieces.map((_, id) => id).sort((a, b) => scores[b]! - scores[a]! || a - b);
+  const merges: [string, string][] = [];
+  const ranks: number[] = [];
+  let rank = -1;
+  let scoreOfRank = Number.NaN;
+  for (const id of order) {
+    if (scores[id] !== scoreOfRank) {
+      rank++;
+      scoreOfRank = scores[id]!;
+    }
+    const piece = pieces[id]!;
+    for (const at of boundaries(piece)) {
+      const [left, right] = [piece.slice(0, at), piece.slice(at)];
+      if (!known.has(left) || !known.has(right)) continue;
+      merges.push([left, right]);
+      ranks.push(rank);
+    }
+  }
+  return { merges, ranks };
+}
+
+/** The places between the characters of a piece. */
+function boundaries(piece: string): number[] {
+  const places: number[] = [];
+  for (let at = 1; at < piece.length; at++) {
+    const isInside = /[\udc00-\udfff]/.test(piece[at]!) && /[\ud800-\udbff]/.test(piece[at - 1]!);
+    if (!isInside) places.push(at);
+  }
+  return places;
+}
 
 const SPACE_MARK = "\u2581";
 

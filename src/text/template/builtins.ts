@@ -1,8 +1,7 @@
 // Tables of built-in filters, tests and methods. A key is the signature as Python writes it, `"replace(old, new, count)"`;
 // arguments reach the function in that order, whether the template gives them by position or by name. `(*)` takes any.
 
-import type { Runtime } from "./runtime.ts";
-import { type CallArguments, Markup, typeName, type Value } from "./values.ts";
+import { type CallArguments, Markup, type Runtime, typeName, type Value } from "./values.ts";
 
 export type Builtin<Subject> = (subject: Subject, call: CallArguments, runtime: Runtime) => Value;
 

@@ -4,15 +4,21 @@
 import { attributeOf, itemOf, sliceOf } from "./attributes.ts";
 import { NO_ARGUMENTS, text } from "./builtins.ts";
 import { compareWith } from "./comparison.ts";
-import { describe } from "./describe.ts";
 import { applyFilter } from "./filters.ts";
 import { passesTest } from "./is-tests.ts";
 import { Loop } from "./loop.ts";
 import { binary } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import type { Limits, Runtime } from "./runtime.ts";
-import { Scope } from "./scope.ts";
-import type { Arguments, Expression, Filter, ForStatement, MacroBody, Statement, Target } from "./syntax.ts";
+import {
+  type Arguments,
+  describe,
+  type Expression,
+  type Filter,
+  type ForStatement,
+  type MacroBody,
+  type Statement,
+  type Target,
+} from "./syntax.ts";
 import { checkLength } from "./text-functions.ts";
 import {
   type CallArguments,
@@ -22,8 +28,11 @@ import {
   Instance,
   isTrue,
   type Key,
+  type Limits,
   Namespace,
   plain,
+  type Runtime,
+  Scope,
   Tuple,
   typeName,
   type Value,

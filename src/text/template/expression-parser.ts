@@ -1,8 +1,8 @@
 // Parses expressions with Jinja's precedence, loosest first: if-else, or, and, not, comparisons, + -, ~, * / // %, **, signs,
 // then attributes, calls, filters and tests. A filter binds tighter than any operator: `a + b|trim` trims b.
 
+import type { TokenStream } from "./lexer.ts";
 import type { Arguments, BinaryOperator, Comparison, Expression, Filter } from "./syntax.ts";
-import type { TokenStream } from "./token-stream.ts";
 
 const CONSTANTS: ReadonlyMap<string, null | boolean> = new Map([
   ["true", true],

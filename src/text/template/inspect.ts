@@ -2,8 +2,7 @@
 // message's content (then it gets a list of parts) or prints content as it is (then it gets one string), and whether it tells
 // null content from empty content.
 
-import type { Expression, Statement } from "./syntax.ts";
-import { walk } from "./walk.ts";
+import { type Expression, type Statement, walk } from "./syntax.ts";
 
 /** vLLM's names: one string, or a list of parts as in OpenAI's API. */
 export type ContentFormat = "string" | "openai";

@@ -3,9 +3,8 @@
 import { compareWith, equal, isNumeric } from "./comparison.ts";
 import { binary } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import type { Runtime } from "./runtime.ts";
 import type { Comparison } from "./syntax.ts";
-import { elementsOrNull, Instance, Once, positioned, type Value } from "./values.ts";
+import { elementsOrNull, Instance, Once, positioned, type Runtime, type Value } from "./values.ts";
 
 type Test = (value: Value, other: Value, runtime: Runtime) => boolean;
 

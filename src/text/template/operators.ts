@@ -2,11 +2,10 @@
 
 import { isInteger, isNumeric, type Numeric } from "./comparison.ts";
 import { pythonJson } from "./python-format.ts";
-import type { Limits } from "./runtime.ts";
 import type { BinaryOperator } from "./syntax.ts";
 import { percentFormat } from "./text-format.ts";
 import { checkLength, escapeHtml } from "./text-functions.ts";
-import { Markup, positioned, ToolArguments, Tuple, typeName, type Value } from "./values.ts";
+import { type Limits, Markup, positioned, ToolArguments, Tuple, typeName, type Value } from "./values.ts";
 
 /** Numbers up to here can be printed in 4,300 digits, Python's limit. */
 const LARGEST_INTEGER = 2n ** 14_000n;

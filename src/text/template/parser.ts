@@ -2,10 +2,16 @@
 // templates (include, import, extends) are refused.
 
 import { parseArguments, parseExpression, parseFilter, parseTuple } from "./expression-parser.ts";
-import { tokenize } from "./lexer.ts";
-import type { Expression, Filter, MacroBody, Parameter, Statement, Target } from "./syntax.ts";
-import { TokenStream } from "./token-stream.ts";
-import { mentions } from "./walk.ts";
+import { TokenStream, tokenize } from "./lexer.ts";
+import {
+  type Expression,
+  type Filter,
+  type MacroBody,
+  mentions,
+  type Parameter,
+  type Statement,
+  type Target,
+} from "./syntax.ts";
 
 export function parseTemplate(source: string): Statement[] {
   return new Parser(new TokenStream(tokenize(source))).template();

@@ -3,7 +3,7 @@
 
 import { ChatTemplate } from "../chat-template.ts";
 import { PromptError } from "../prompt-error.ts";
-import type { RenderJob, RenderMessage } from "./render-process.ts";
+import type { RenderJob, RenderMessage } from "./sandbox.ts";
 
 /** For templates that are not trusted. */
 const LIMITS = { maxSteps: 1_000_000, maxText: 4_000_000, maxItems: 100_000, maxTotalText: 64_000_000 };

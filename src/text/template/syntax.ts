@@ -81,3 +81,45 @@ export interface Filter {
   name: string;
   args: Arguments;
 }
+
+// Visits every node of a syntax tree, parents first.
+
+export type SyntaxNode = Expression | Statement;
+
+export function walk(tree: unknown, visit: (node: SyntaxNode) => void): void {
+  if (typeof tree !== "object" || tree === null) return;
+  if (isNode(tree)) visit(tree);
+  for (const child of Object.values(tree)) walk(child, visit);
+}
+
+/** Whether a variable of this name is read anywhere in it. */
+export function mentions(tree: unknown, name: string): boolean {
+  let found = false;
+  walk(tree, (node) => {
+    found ||= node.type === "name" && node.name === name;
+  });
+  return found;
+}
+
+function isNode(value: object): value is SyntaxNode {
+  return "type" in value;
+}
+
+// Names of expressions in error messages.
+
+/** For instance `'message.content'`. */
+export function describe(node: Expression): string {
+  switch (node.type) {
+    case "name":
+      return `'${node.name}'`;
+    case "attribute":
+      return `${describe(node.object).slice(0, -1)}.${node.name}'`;
+    case "subscript":
+    case "slice":
+      return `${describe(node.object).slice(0, -1)}[...]'`;
+    case "call":
+      return `${describe(node.callee).slice(0, -1)}(...)'`;
+    default:
+      return "'an expression'";
+  }
+}

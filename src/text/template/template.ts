@@ -4,10 +4,8 @@
 import { Evaluator } from "./evaluator.ts";
 import { GLOBALS, Raised } from "./globals.ts";
 import { parseTemplate } from "./parser.ts";
-import type { Limits } from "./runtime.ts";
-import { Scope } from "./scope.ts";
 import type { Statement } from "./syntax.ts";
-import { fromJson, type Value } from "./values.ts";
+import { fromJson, type Limits, Scope, type Value } from "./values.ts";
 
 /** For templates that are trusted: what no prompt comes near. */
 const WIDE_LIMITS: Limits = {

@@ -3,7 +3,6 @@
 //   Undefined → undefined, None → null, bool → boolean, int → bigint, float → number, str → string, list → array, dict → Map
 //
 // and a class for each of the rest. Lists and dicts never change: as in Jinja's sandbox, templates only build new ones.
-
 import { EXACT_NUMBER_KEY, isJsonNumber } from "../../json/exact-json.ts";
 import { isJsonObject } from "../../json/json.ts";
 
@@ -250,4 +249,43 @@ function exactNumber(written: string): bigint | number {
   if (/[.eE]/.test(written)) return Number(written);
   if (written.length > MAX_DIGITS) throw new Error(`a number has more than ${MAX_DIGITS} digits`);
   return BigInt(written);
+}
+
+// Variables by name. A loop, a macro and `with` have a scope of their own; what is set in it ends with it.
+export class Scope {
+  readonly #parent: Scope | null;
+  readonly #variables: Map<string, Value>;
+
+  constructor(parent: Scope | null, variables: Iterable<readonly [string, Value]> = []) {
+    this.#parent = parent;
+    this.#variables = new Map(variables);
+  }
+
+  get(name: string): Value {
+    const value = this.#variables.get(name);
+    if (value !== undefined || this.#parent === null || this.#variables.has(name)) return value;
+    return this.#parent.get(name);
+  }
+
+  set(name: string, value: Value): void {
+    this.#variables.set(name, value);
+  }
+}
+
+// What built-in filters, tests and methods know of the evaluator that runs them.
+
+export interface Limits {
+  /** Nodes evaluated. */
+  maxSteps: number;
+  /** Characters of any one text, the result included. */
+  maxText: number;
+  /** Elements of any one list. */
+  maxItems: number;
+  /** Characters put together by all blocks. */
+  maxTotalText: number;
+}
+
+export interface Runtime {
+  readonly limits: Limits;
+  applyFilter(name: string, operand: Value, args: CallArguments): Value;
 }

@@ -5,10 +5,37 @@
 
 import type { ToolSignature } from "../../grammar/constraint.ts";
 import { isJson, isJsonObject, stringPiece } from "../../json/json.ts";
-import { markerPrefix } from "../reasoning/reasoning-parser.ts";
-import { Brackets } from "./brackets.ts";
-import type { CallProgress, CallReader } from "./call-reader.ts";
-import { type JsonType, jsonType, schemaTypes } from "./schema-types.ts";
+import { markerPrefix } from "../reasoning.ts";
+import { Brackets, type CallProgress, type CallReader } from "./call-reader.ts";
+
+// The types of JSON that a schema of an argument allows. A text without quotes is read by them: "10115" is a number or a text.
+
+type JsonType = "string" | "number" | "boolean" | "object" | "array" | "null";
+
+/** null: the schema does not say, or says it elsewhere. */
+function schemaTypes(schema: unknown): ReadonlySet<JsonType> | null {
+  if (!isJsonObject(schema)) return null;
+  if (schema.type !== undefined) return new Set([schema.type].flat().map(typeNamed));
+  if (Array.isArray(schema.enum)) return new Set(schema.enum.map(jsonType));
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (!Array.isArray(choices)) return null;
+  const types = new Set<JsonType>();
+  for (const choice of choices) {
+    const found = schemaTypes(choice);
+    if (found === null) return null;
+    for (const type of found) types.add(type);
+  }
+  return types;
+}
+
+function jsonType(value: unknown): JsonType {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : (typeof value as Exclude<JsonType, "null" | "array">);
+}
+
+function typeNamed(name: unknown): JsonType {
+  return name === "integer" ? "number" : (name as JsonType);
+}
 
 const CLOSE = "</tool_call>";
 const KEY = "<arg_key>";

@@ -4,8 +4,7 @@
 
 import { isJson, stringEnd } from "../../json/json.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
-import { Brackets } from "./brackets.ts";
-import type { CallProgress, CallReader } from "./call-reader.ts";
+import { Brackets, type CallProgress, type CallReader } from "./call-reader.ts";
 
 export class JsonCallReader implements CallReader {
   readonly #index: number;

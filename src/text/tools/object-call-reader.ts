@@ -1,12 +1,71 @@
 // Reads one call that is a JSON object, {"name": …, "arguments": {…}}, alone or in a list. The first reader of a list reads
 // its opening bracket too. Calls with their keys in another order, or with arguments as text, come out whole. Without a mark in front, only
 // an object with a name and arguments, and no keys that calls do not have, is a call: answers may be JSON too.
-
-import { Brackets } from "./brackets.ts";
-import { CallKeys } from "./call-keys.ts";
-import type { CallProgress, CallReader } from "./call-reader.ts";
+import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
+import { isJsonObject } from "../../json/json.ts";
+import { Brackets, type CallProgress, type CallReader } from "./call-reader.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
-import { wholeCall } from "./whole-call.ts";
+
+// Follows the keys of a JSON object that arrives in pieces, and notices the first one that a tool call does not have.
+
+const KEYS: ReadonlySet<string> = new Set(["name", "arguments", "parameters", "type", "id"]);
+
+class CallKeys {
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  /** The next string of the object itself is a key. */
+  #awaitsKey = false;
+  /** The key that is being read; null = none is. */
+  #key: string | null = null;
+
+  /** false: the object is no call. */
+  scan(text: string): boolean {
+    for (const char of text) {
+      if (this.#inString) {
+        if (!this.#string(char)) return false;
+      } else if (char === '"') {
+        this.#inString = true;
+        this.#key = this.#awaitsKey ? "" : null;
+      } else if (char === "{" || char === "[") this.#awaitsKey = ++this.#depth === 1;
+      else if (char === "}" || char === "]") this.#depth--;
+      else if (char === ",") this.#awaitsKey = this.#depth === 1;
+    }
+    return true;
+  }
+
+  #string(char: string): boolean {
+    if (!this.#escaped && char === '"') {
+      this.#inString = false;
+      this.#awaitsKey = false;
+      return this.#key === null || KEYS.has(this.#key);
+    }
+    this.#escaped = !this.#escaped && char === "\\";
+    if (this.#key !== null) this.#key += char;
+    return true;
+  }
+}
+
+// Reads a call that is there as a whole, with its keys in any order and its arguments as an object or as JSON text.
+
+type Call = { name?: unknown; arguments?: unknown; parameters?: unknown };
+
+/** null: the text is not a call. */
+function wholeCall(block: string): { name: string; argumentsText: string; hasArguments: boolean } | null {
+  const argumentsOf = (call: Call): unknown => call.arguments ?? call.parameters ?? {};
+  try {
+    const call = JSON.parse(block) as Call;
+    const given = argumentsOf(call);
+    const value: unknown = typeof given === "string" ? JSON.parse(given) : given;
+    if (typeof call.name !== "string" || call.name === "" || !isJsonObject(value)) return null;
+    // Numbers as the model wrote them.
+    const argumentsText =
+      typeof given === "string" ? given : writeExactJson(argumentsOf(parseExactJson(block) as Call));
+    return { name: call.name, argumentsText, hasArguments: "arguments" in call || "parameters" in call };
+  } catch {
+    return null; // no JSON
+  }
+}
 
 export class ObjectCallReader implements CallReader {
   readonly #index: number;

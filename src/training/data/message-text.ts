@@ -4,7 +4,7 @@
 import { createReplyParser } from "../../text/create-reply-parser.ts";
 import { joinedText } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
-import { reasoningStyle } from "../../text/reasoning/reasoning-style.ts";
+import { reasoningStyle } from "../../text/reasoning.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import type { HistoryMessage } from "./trajectory.ts";
 

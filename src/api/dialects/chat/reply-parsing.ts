@@ -13,7 +13,7 @@ import { CALL_SPELLINGS } from "../../../grammar/tool-call-spelling.ts";
 import { plainNumbers } from "../../../json/exact-json.ts";
 import { createReplyParser, createThoughtMeter } from "../../../text/create-reply-parser.ts";
 import type { ChatPrompt } from "../../../text/prompt.ts";
-import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../../text/reasoning/reasoning-style.ts";
+import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../../text/reasoning.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
 import { toolMarkers } from "../../../text/tools/tool-format.ts";
 import type { WantedShape } from "../../generation/constraint.ts";
