@@ -4,8 +4,8 @@
 
 import { Worker } from "node:worker_threads";
 import { compiledEntry } from "../system/package.ts";
+import { threadCpuMs } from "./compile-effort.ts";
 import type { CompileJob, CompileResult } from "./compile-worker.ts";
-import { threadCpuMs } from "./thread-time.ts";
 
 /** Time to load the thread's code. Only a badly overloaded machine needs longer. */
 const START_MS = 30_000;

@@ -4,10 +4,10 @@
 
 import { parentPort } from "node:worker_threads";
 import { compileConstraint } from "./compile.ts";
+import { yieldToOthers } from "./compile-effort.ts";
 import type { ConstrainedOutput } from "./constraint.ts";
 import { GrammarError } from "./grammar-error.ts";
 import { grammarKey } from "./match/constraint-factory.ts";
-import { yieldToOthers } from "./thread-time.ts";
 
 export interface CompileJob {
   id: number;

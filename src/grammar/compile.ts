@@ -18,11 +18,10 @@ import {
   texts,
 } from "./expression.ts";
 import { GrammarError, TOO_DEEP } from "./grammar-error.ts";
-import { jsonLayout } from "./json-schema/json-layout.ts";
-import { JsonText } from "./json-schema/json-text.ts";
-import { type OnIgnored, schemaExpression } from "./json-schema/schema-expression.ts";
+import { JsonText, jsonLayout } from "./json-schema/json-text.ts";
+import { type OnIgnored, schemaExpression } from "./json-schema/schema-compiler.ts";
 import { structuralTag } from "./structural-tag.ts";
-import { parseGrammarSource } from "./syntax/grammar-source.ts";
+import { parseGrammarSource } from "./syntax/lark.ts";
 import { parseRegex } from "./syntax/regex.ts";
 import { textWithCalls, toolCallGrammar } from "./tool-call-grammar.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "./code-points.ts";
 import { spendEffort } from "./compile-effort.ts";
 import type { Assertion, CharDfa, CharEdge, Expression } from "./expression.ts";
-import { holds, isBoundary, type Neighbour, neighbourOf, neighbourSets } from "./syntax/assertions.ts";
+import { holds, isBoundary, type Neighbour, neighbourOf, neighbourSets } from "./syntax/character-classes.ts";
 
 interface NfaState {
   readonly edges: CharEdge[];

@@ -2,10 +2,10 @@
 // a vocabulary of its own, so neither the engine nor requests wait for it, and it can be ended at any moment.
 
 import { parentPort, workerData } from "node:worker_threads";
+import { yieldToOthers } from "./compile-effort.ts";
 import { GrammarConstraintFactory } from "./match/constraint-factory.ts";
 import { BrokenConstraintError, type SequenceConstraint } from "./match/sequence-constraint.ts";
 import type { TokenVocabulary } from "./match/token-vocabulary.ts";
-import { yieldToOthers } from "./thread-time.ts";
 
 export interface InspectJob {
   /** Key of a compiled grammar. */

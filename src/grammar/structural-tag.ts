@@ -16,8 +16,8 @@ import {
 } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 import { isObject, isSchema, type JsonValue } from "./json-schema/keywords.ts";
-import { type OnIgnored, schemaExpression } from "./json-schema/schema-expression.ts";
-import { parseGrammarSource } from "./syntax/grammar-source.ts";
+import { type OnIgnored, schemaExpression } from "./json-schema/schema-compiler.ts";
+import { parseGrammarSource } from "./syntax/lark.ts";
 import { parseRegex } from "./syntax/regex.ts";
 
 type Fields = { [key: string]: JsonValue };

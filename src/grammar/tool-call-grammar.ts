@@ -5,11 +5,10 @@ import type { TextGrammar, ToolCallFormat, ToolCallsShape, ToolSignature } from 
 import { choice, type Expression, empty, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 import { jsonEncodedGrammar } from "./json-encoded.ts";
-import { jsonLayout } from "./json-schema/json-layout.ts";
+import { jsonLayout } from "./json-schema/json-text.ts";
 import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
 import { compileObject, type ObjectStyle } from "./json-schema/objects/objects.ts";
-import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
-import type { OnIgnored } from "./json-schema/schema-expression.ts";
+import { type OnIgnored, SchemaCompiler } from "./json-schema/schema-compiler.ts";
 import { parseLark } from "./syntax/lark.ts";
 import { parseRegex } from "./syntax/regex.ts";
 import { CALL_SPELLINGS } from "./tool-call-spelling.ts";

@@ -1,10 +1,9 @@
 // A nondeterministic automaton over bytes, with calls between rules, under construction. Its size is limited, so a hostile
 // constraint causes an error instead of exhausting memory.
 
-import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
+import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets, utf8Ranges } from "../code-points.ts";
 import { spendEffort } from "../compile-effort.ts";
 import { GrammarError } from "../grammar-error.ts";
-import { utf8Ranges } from "./utf8.ts";
 
 const MAX_STATES = 400_000;
 const MAX_EDGES = 1_500_000;

@@ -7,11 +7,19 @@ import { spendEffort } from "../compile-effort.ts";
 import type { Expression } from "../expression.ts";
 import { Matcher } from "../match/matcher.ts";
 import type { SchemaDocument } from "./document.ts";
-import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
+import {
+  canonicalText,
+  distinctJson,
+  isObject,
+  type JsonValue,
+  type Schema,
+  type SchemaObject,
+  sameJson,
+  schemaError,
+} from "./keywords.ts";
 import { bounds } from "./logic/demands.ts";
-import { isMultiple } from "./numbers/multiples.ts";
-import { formatBounds } from "./numbers/number-formats.ts";
-import { canonicalText, distinctJson, sameJson } from "./same-json.ts";
+import { formatBounds } from "./numbers/integers.ts";
+import { isMultiple } from "./numbers/numbers.ts";
 import { stringPatterns } from "./strings/strings.ts";
 
 const MAX_DEPTH = 100;

@@ -1,8 +1,7 @@
 // The part of the schema compiler that the compilers for single types use.
 
 import type { Expression } from "../expression.ts";
-import type { JsonLayout } from "./json-layout.ts";
-import type { JsonText } from "./json-text.ts";
+import type { JsonLayout, JsonText } from "./json-text.ts";
 import type { JsonValue, Schema } from "./keywords.ts";
 import type { SchemaCases } from "./logic/cases.ts";
 

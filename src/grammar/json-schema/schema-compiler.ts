@@ -1,6 +1,7 @@
 // Compiles JSON Schema to an expression over JSON text. Every generated text validates. Where a schema leaves room (no
 // type, undeclared properties), the narrower, more useful reading is generated. See docs/reference/structured-output.md.
 
+import type { JsonOptions } from "../constraint.ts";
 import {
   choice,
   type Expression,
@@ -16,9 +17,8 @@ import { compileArray } from "./arrays/arrays.ts";
 import { Validator } from "./conforms.ts";
 import type { SchemaContext, SchemaOptions } from "./context.ts";
 import { SchemaDocument } from "./document.ts";
-import { JsonText } from "./json-text.ts";
-import type { JsonValue, Schema, SchemaObject } from "./keywords.ts";
-import { schemaError } from "./keywords.ts";
+import { JsonText, jsonLayout } from "./json-text.ts";
+import { isSchema, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 import { SchemaCases } from "./logic/cases.ts";
 import { ALL_TYPES, type Conjunction, generatedTypes, type TypeName } from "./logic/conjunction.ts";
 import { compileNumber } from "./numbers/numbers.ts";
@@ -173,4 +173,24 @@ function onlyListed(keywords: SchemaObject): boolean {
 function hasInexactInteger(value: JsonValue): boolean {
   if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) > 2 ** 53;
   return typeof value === "object" && value !== null && Object.values(value).some(hasInexactInteger);
+}
+
+// Translates one schema within a grammar. Code outside this folder enters here.
+
+/** Receives the keywords that no draft defines. */
+export type OnIgnored = (keywords: ReadonlySet<string>) => void;
+
+export function schemaExpression(
+  schema: JsonValue,
+  options: JsonOptions,
+  builder: GrammarBuilder,
+  onIgnored: OnIgnored,
+): Expression {
+  if (!isSchema(schema)) throw new GrammarError("a JSON schema must be an object");
+  const { closedObjects, freeOrder = false, openObjects = false } = options;
+  const chosen = { layout: jsonLayout(options), closedObjects, freeOrder, openObjects };
+  const compiler = new SchemaCompiler(schema, chosen, builder);
+  const expression = compiler.compileRoot(schema);
+  if (compiler.ignored.size > 0) onIgnored(compiler.ignored);
+  return expression;
 }

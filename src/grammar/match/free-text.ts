@@ -4,8 +4,7 @@
 // as a whole if it contains no other characters. And a mask can start from a slice (see character-slices.ts).
 
 import { type CharacterSet, CharacterSlices, includes, SLICE_LENGTH, type Slice } from "./character-slices.ts";
-import type { Configuration, Freedom } from "./configuration.ts";
-import type { Matcher } from "./matcher.ts";
+import type { Configuration, Freedom, Matcher } from "./matcher.ts";
 import type { Group, StateSet } from "./state-sets.ts";
 import type { TokenTrie } from "./token-trie.ts";
 import { LINE_ENDS, NON_ASCII, NOT_TEXT, SET_WORDS } from "./trie-contents.ts";

@@ -2,9 +2,8 @@
 // needs more than its ration for a token waits for further steps, and does not slow down the rest of the batch. What it
 // has found so far is kept, for itself and for every other sequence with the same grammar.
 
-import type { Configuration } from "./configuration.ts";
 import type { DistinctItems, Place } from "./distinct/distinct-items.ts";
-import { Postponed } from "./matcher.ts";
+import { type Configuration, Postponed } from "./matcher.ts";
 import { BrokenConstraintError, type SequenceConstraint, SlowConstraintError } from "./sequence-constraint.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";

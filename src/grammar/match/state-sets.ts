@@ -3,7 +3,7 @@
 // of a rule share that work. Calls and returns are left to stack-graph.ts.
 
 import type { Program } from "../automaton/program.ts";
-import { type ByteRange, utf8Ranges } from "../automaton/utf8.ts";
+import { type ByteRange, utf8Ranges } from "../code-points.ts";
 import { LINE_END_POINTS, LINE_ENDS, NON_ASCII, SET_WORDS } from "./trie-contents.ts";
 
 /** Byte sequences of the line ends beyond ASCII, and of all other characters there. */

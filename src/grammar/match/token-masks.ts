@@ -2,9 +2,8 @@
 // called it. That part, a frame, is computed once per set of states. Only subtrees that leave the frame, such as a quote
 // that closes a string and what follows it, are walked with the real stack.
 
-import type { Configuration } from "./configuration.ts";
 import type { FreeRun, FreeText } from "./free-text.ts";
-import type { Matcher } from "./matcher.ts";
+import type { Configuration, Matcher } from "./matcher.ts";
 import type { StateSet } from "./state-sets.ts";
 import type { TokenTrie } from "./token-trie.ts";
 

@@ -1,15 +1,16 @@
 // Named character classes of regular expressions. Dialects disagree on whether \d, \w and \s go beyond ASCII. Here the
 // positive classes are ASCII, and the negated ones exclude all of Unicode's, so that generated text matches either way.
-
 import {
   ANY_CODE_POINT,
   type CodePointSet,
   codePoints,
   codePointsOf,
   complementSet,
+  includesPoint,
   subtractSets,
   unionSets,
 } from "../code-points.ts";
+import type { Assertion, Expression } from "../expression.ts";
 import type { GrammarError } from "../grammar-error.ts";
 
 const DIGIT: CodePointSet = [[0x30, 0x39]];
@@ -147,4 +148,55 @@ export function requireUnicodeProperty(name: string, at: (message: string) => Gr
   const set = unicodeProperty(name);
   if (!set) throw at(`unknown Unicode property \\p{${name}}`);
   return set;
+}
+
+// Where anchors and word boundaries hold. Dialects disagree on whether letters beyond ASCII belong to words, so such
+// letters are a kind of their own.
+
+/** A character beside an assertion: part of a word in all dialects, in some, or in none. The text's edges are "other". */
+export type Neighbour = "word" | "foreign" | "other";
+
+const plainWord = perlClass("w")!;
+let foreign: CodePointSet | null = null;
+
+/** The characters of the kinds "word" and "foreign". */
+export function neighbourSets(): readonly CodePointSet[] {
+  foreign ??= subtractSets(perlClass("w", true)!, plainWord);
+  return [plainWord, foreign];
+}
+
+export function neighbourOf(point: number): Neighbour {
+  const [, beyond] = neighbourSets();
+  return includesPoint(plainWord, point) ? "word" : includesPoint(beyond!, point) ? "foreign" : "other";
+}
+
+export function isBoundary({ asserts }: Assertion): boolean {
+  return asserts === "boundary" || asserts === "inside";
+}
+
+/** `after` is null at the end of the text. */
+export function holds(assertion: Assertion, atStart: boolean, before: Neighbour, after: Neighbour | null): boolean {
+  const { asserts, wide } = assertion;
+  if (asserts === "start") return atStart;
+  if (asserts === "end") return after === null;
+  const between = (isWord: (neighbour: Neighbour) => boolean): boolean =>
+    (isWord(before) !== isWord(after ?? "other")) === (asserts === "boundary");
+  const inAscii = between((neighbour) => neighbour === "word");
+  const inUnicode = between((neighbour) => neighbour !== "other");
+  return wide ? inAscii || inUnicode : inAscii && inUnicode;
+}
+
+export function hasAssertion(expression: Expression): boolean {
+  switch (expression.kind) {
+    case "assertion":
+      return true;
+    case "sequence":
+      return expression.parts.some(hasAssertion);
+    case "choice":
+      return expression.options.some(hasAssertion);
+    case "repeat":
+      return hasAssertion(expression.body);
+    default:
+      return false;
+  }
 }

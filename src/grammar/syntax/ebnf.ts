@@ -4,8 +4,7 @@
 import { charSet, choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "../expression.ts";
 import { errorAtLine, excerpt, GrammarError } from "../grammar-error.ts";
 import { parseClass } from "./regex-class.ts";
-import { SourceReader } from "./source-reader.ts";
-import { parseStringLiteral } from "./string-literal.ts";
+import { parseStringLiteral, SourceReader } from "./source-reader.ts";
 
 const MAX_DEPTH = 200;
 const MAX_REPEAT = 100_000;

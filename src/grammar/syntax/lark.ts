@@ -1,7 +1,6 @@
 // Reads Lark grammars: rules, terminals, strings, regex terminals, ranges, groups, optionals, repetition, aliases,
 // priorities, %import common.* and %ignore. The start is the rule `start`, or the first one. Templates are refused. Trees
 // and contextual lexing mean nothing for generation; they are refused where they would change the language.
-
 import { codePoints, codePointsOf } from "../code-points.ts";
 import {
   charSet,
@@ -15,10 +14,50 @@ import {
 } from "../expression.ts";
 import { errorAtLine, excerpt, GrammarError } from "../grammar-error.ts";
 import { ignoringCase } from "./character-classes.ts";
-import { commonTerminal } from "./lark-common.ts";
+import { parseEbnf } from "./ebnf.ts";
 import { parseRegex } from "./regex.ts";
-import { SourceReader } from "./source-reader.ts";
-import { parseStringLiteral } from "./string-literal.ts";
+import { parseStringLiteral, SourceReader } from "./source-reader.ts";
+
+// Lark's `common` terminals, as regular expressions.
+
+const WORD = "[A-Za-z]+";
+const INTEGER = "[0-9]+";
+const decimal = `(?:${INTEGER}\\.(?:${INTEGER})?|\\.${INTEGER})`;
+const EXPONENT = "[eE][+-]?[0-9]+";
+const float = `(?:${INTEGER}${EXPONENT}|${decimal}(?:${EXPONENT})?)`;
+const number = `(?:${float}|${INTEGER})`;
+
+const terminals: Record<string, string> = {
+  DIGIT: "[0-9]",
+  HEXDIGIT: "[a-fA-F0-9]",
+  INT: INTEGER,
+  SIGNED_INT: `[+-]?${INTEGER}`,
+  DECIMAL: decimal,
+  FLOAT: float,
+  SIGNED_FLOAT: `[+-]?${float}`,
+  NUMBER: number,
+  SIGNED_NUMBER: `[+-]?${number}`,
+  ESCAPED_STRING: '"(?:[^"\\\\\\n]|\\\\[^\\n])*"',
+  LCASE_LETTER: "[a-z]",
+  UCASE_LETTER: "[A-Z]",
+  LETTER: "[A-Za-z]",
+  WORD: WORD,
+  CNAME: "[A-Za-z_][A-Za-z0-9_]*",
+  WS_INLINE: "[ \\t]+",
+  WS: "[ \\t\\f\\r\\n]+",
+  CR: "\\r",
+  LF: "\\n",
+  NEWLINE: "(?:\\r?\\n)+",
+  SH_COMMENT: "#[^\\n]*",
+  CPP_COMMENT: "//[^\\n]*",
+  C_COMMENT: "/\\*(?:[^*]|\\*+[^*/])*\\*+/",
+  SQL_COMMENT: "--[^\\n]*",
+  PYTHON_COMMENT: "#[^\\n]*",
+};
+
+function commonTerminal(name: string): string | null {
+  return Object.hasOwn(terminals, name) ? terminals[name]! : null;
+}
 
 const MAX_DEPTH = 200;
 const MAX_REPEAT = 100_000;
@@ -240,4 +279,10 @@ class LarkParser {
 
 function isTerminal(symbolName: string): boolean {
   return symbolName === symbolName.toUpperCase();
+}
+
+// A grammar source of either kind: EBNF, or Lark when it has no ::=.
+export function parseGrammarSource(source: string, builder: GrammarBuilder): Expression {
+  if (source.trim() === "") throw new GrammarError("the grammar is empty");
+  return source.includes("::=") ? parseEbnf(source, builder) : parseLark(source, builder);
 }

@@ -6,7 +6,7 @@ import { ANY_CODE_POINT } from "../code-points.ts";
 import { determinise } from "../determinise.ts";
 import { type CharDfa, charSet, choice, type Expression, empty, never, repeat, sequence } from "../expression.ts";
 import { errorAt, GrammarError } from "../grammar-error.ts";
-import { hasAssertion } from "./assertions.ts";
+import { hasAssertion } from "./character-classes.ts";
 
 /**
  * full: the whole text matches. search: the text contains a match, as with JSON Schema's `pattern`. part: like full, but

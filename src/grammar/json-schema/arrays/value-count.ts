@@ -4,10 +4,9 @@
 import type { CharDfa, Expression, GrammarBuilder } from "../../expression.ts";
 import { isNever } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
-import type { Schema } from "../keywords.ts";
+import { distinctJson, type Schema } from "../keywords.ts";
 import { type Conjunction, generatedTypes, type TypeName, tighter } from "../logic/conjunction.ts";
-import { formatBounds } from "../numbers/number-formats.ts";
-import { distinctJson } from "../same-json.ts";
+import { formatBounds } from "../numbers/integers.ts";
 import { compileString } from "../strings/strings.ts";
 
 /** Stands for any count beyond it. */

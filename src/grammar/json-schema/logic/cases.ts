@@ -5,13 +5,12 @@
 import { spendEffort } from "../../compile-effort.ts";
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "../keywords.ts";
-import { anything, type Conjunction, conjoin, type Layer } from "./conjunction.ts";
+import { anything, type Conjunction, conjoin, inDeclaredOrder, type Layer } from "./conjunction.ts";
 import { ownDemands } from "./demands.ts";
 import { clash, differentFrom, rivalsOf } from "./exclusion.ts";
 import { has, not } from "./formula.ts";
 import { negatedKeyword } from "./negation.ts";
 import { negated, type Presence, presenceOf } from "./presence.ts";
-import { inDeclaredOrder } from "./property-order.ts";
 
 const MAX_CASES = 4_000;
 /** A formula may constrain the values of this many members. Beyond that, alternatives work better. */

@@ -1,8 +1,6 @@
 // Everything that one alternative of a schema demands at once, with references followed and allOf merged. Demands on one
 // type do not affect values of other types.
-
-import type { JsonValue, Schema } from "../keywords.ts";
-import { canonicalText } from "../same-json.ts";
+import { canonicalText, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
 import type { Formula } from "./formula.ts";
 
 export type TypeName = "object" | "array" | "string" | "number" | "boolean" | "null";
@@ -175,4 +173,30 @@ function union<T>(a: readonly T[], b: readonly T[]): readonly T[] {
 /** The types to generate: the declared ones, else those the other keywords apply to, else all. */
 export function generatedTypes({ types, spoken }: Conjunction): readonly TypeName[] {
   return types ?? (spoken.length > 0 ? ALL_TYPES.filter((type) => spoken.includes(type)) : ALL_TYPES);
+}
+
+// The order in which the properties of a combined schema come. Those of allOf and $ref come where these keywords stand,
+// before or after the schema's own. Those of alternatives come last: they often only refine the others.
+
+/** `own` are the layers of the schema's own properties. */
+export function inDeclaredOrder(
+  cases: readonly Conjunction[],
+  keywords: SchemaObject,
+  own: readonly Layer[],
+  layersOf: (part: Schema) => readonly Layer[],
+  target: Schema | null,
+): readonly Conjunction[] {
+  const ranks = new Map<Layer, number>();
+  for (const [keyword, value] of Object.entries(keywords)) {
+    for (const layer of keyword === "properties" ? own : partsOf(keyword, value, target).flatMap(layersOf)) {
+      if (!ranks.has(layer)) ranks.set(layer, ranks.size);
+    }
+  }
+  const rankOf = (layer: Layer): number => ranks.get(layer) ?? ranks.size;
+  return cases.map((each) => ({ ...each, layers: [...each.layers].sort((a, b) => rankOf(a) - rankOf(b)) }));
+}
+
+function partsOf(keyword: string, value: JsonValue, target: Schema | null): readonly Schema[] {
+  if (keyword === "allOf") return value as Schema[];
+  return keyword === "$ref" && target !== null ? [target] : [];
 }

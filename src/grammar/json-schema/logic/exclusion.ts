@@ -2,8 +2,7 @@
 // at members only one level deep. The automaton settles the rest.
 
 import type { SchemaDocument } from "../document.ts";
-import { isObject, type JsonValue, type Schema } from "../keywords.ts";
-import { canonicalText } from "../same-json.ts";
+import { canonicalText, isObject, type JsonValue, type Schema } from "../keywords.ts";
 import { type Conjunction, generatedTypes, type Layer } from "./conjunction.ts";
 import { listedValues } from "./demands.ts";
 import { type Formula, has, not, or } from "./formula.ts";

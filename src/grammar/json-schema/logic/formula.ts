@@ -3,8 +3,7 @@
 // again a formula. These remainders are the states of the object's automaton.
 
 import { spendEffort } from "../../compile-effort.ts";
-import type { JsonValue, Schema } from "../keywords.ts";
-import { canonicalText } from "../same-json.ts";
+import { canonicalText, type JsonValue, type Schema } from "../keywords.ts";
 
 export type Formula =
   | boolean

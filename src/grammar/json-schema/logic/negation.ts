@@ -4,7 +4,7 @@
 import { GrammarError } from "../../grammar-error.ts";
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
-import { formatBounds } from "../numbers/number-formats.ts";
+import { formatBounds } from "../numbers/integers.ts";
 import { isKnownFormat, surelyNot } from "../strings/formats.ts";
 import { ALL_TYPES, anything, type Conjunction, type TypeName } from "./conjunction.ts";
 import { bounds } from "./demands.ts";
