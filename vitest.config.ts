@@ -45,7 +45,7 @@ const STORE_TESTS = [
   "src/training/service*.test.ts",
   "src/training/jobs/*.test.ts",
   "src/training/steps/*.test.ts",
-  "src/training/files/{curves,claim-storage,visible-files}.test.ts",
+  "src/training/files/{curves,claim-storage,shared-folder}.test.ts",
   "test/cluster/two-servers.test.ts",
   "test/wire/{training*,art-client,cli-training,responses-stored,nul-ids}.test.ts",
   "test/e2e/{training*,remote-training}.test.ts",

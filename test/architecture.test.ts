@@ -67,9 +67,9 @@ const inside: Record<string, readonly string[]> = {
   "training/runs": ["training", "training/gradient", "training/jobs", "training/steps"],
   "training/files": ["training"],
   "training/files/s3": ["training", "training/files"],
-  "training/gradient": ["training", "training/data", "training/gradient/algorithms"],
-  "training/onnx": ["training", "training/gradient", "training/onnx/pass", "training/onnx/packing"],
-  "training/onnx/pass": ["training/gradient", "training/onnx/attention", "training/onnx/packing"],
+  "training/gradient": ["training", "training/data"],
+  "training/onnx": ["training", "training/process", "training/gradient", "training/onnx/pass", "training/onnx/packing"],
+  "training/onnx/pass": ["training", "training/gradient", "training/onnx/attention", "training/onnx/packing"],
   "training/onnx/attention": ["training/onnx/packing"],
   "training/onnx/packing": [],
 };

@@ -58,7 +58,7 @@ class TrainerProcess:
         raise RuntimeError("the trainer closed its connection: " + self._log.read()[-1500:])
 
     def _greet(self) -> None:
-        """As the server does (src/training/process/key-proof.ts)."""
+        """As the server does (src/training/process/command-process.ts)."""
         theirs, ours = json.loads(self._lines.readline())["challenge"], secrets.token_hex(32)
         challenge = {"type": "challenge", "challenge": ours, "proof": proof_of(f"{self.nonce}:", "server", theirs, ours)}
         self._connection.sendall((json.dumps(challenge) + "\n").encode())

@@ -6,8 +6,7 @@ import { s3Place } from "../config/s3-url.ts";
 import type { Log } from "../observe/log.ts";
 import { lockDataDir, makeDataDir } from "../store/data-dir.ts";
 import type { Store } from "../store/store.ts";
-import { claimStorage } from "../training/files/claim-storage.ts";
-import { FolderMarker } from "../training/files/folder-marker.ts";
+import { claimStorage, FolderMarker } from "../training/files/claim-storage.ts";
 import { SharedFolder } from "../training/files/shared-folder.ts";
 import { Workspace } from "../training/files/workspace.ts";
 

@@ -12,10 +12,10 @@ import { childEnvironment } from "../system/child-environment.ts";
 import { compiledEntry } from "../system/package.ts";
 import { isLoopback } from "../system/text.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "../training/contract.ts";
-import { longestSequence } from "../training/onnx/longest-sequence.ts";
+import { longestSequence } from "../training/onnx/pass/pass-memory.ts";
 import { CommandProcess } from "../training/process/command-process.ts";
-import { ForkedProcess } from "../training/process/forked-process.ts";
 import { ProcessTrainer } from "../training/process/process-trainer.ts";
+import { ForkedProcess } from "../training/process/trainer-process.ts";
 
 /** How long a trainer process keeps the model in memory for the next job. */
 const IDLE_MS = 120_000;

@@ -15,7 +15,7 @@ import { ALIVE_MS, type ServerRecord, ServerTable } from "../store/tables/server
 import { PACKAGE_VERSION } from "../system/package.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";
-import type { RecordBound } from "../training/records/record-bound.ts";
+import type { RecordBound } from "../training/records/records.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
 import { openWorkspace } from "./storage.ts";

@@ -7,9 +7,9 @@ import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { orAborted } from "../pacing/turns.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "./contract.ts";
-import type { ChatEncoder } from "./data/chat-encoder.ts";
-import type { LengthLimits } from "./data/length-limits.ts";
-import { type StepSizes, stepSizes } from "./files/step-size.ts";
+import type { LengthLimits } from "./data/token-sequence.ts";
+import type { ChatEncoder } from "./data/trajectory.ts";
+import { type StepSizes, stepSizes } from "./files/adapter-files.ts";
 import { TrainingError } from "./training-error.ts";
 
 export interface BaseModel {

@@ -9,8 +9,7 @@ import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
 import type { Workspace } from "./files/workspace.ts";
-import type { RecordBound } from "./records/record-bound.ts";
-import type { Records } from "./records/records.ts";
+import type { RecordBound, Records } from "./records/records.ts";
 
 export interface TrainingContext extends Tables {
   /** For what must not be interrupted. Uses the tables that it passes on, not those of this context. */

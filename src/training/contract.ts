@@ -4,7 +4,7 @@
 
 import type { WeightType } from "../model/linear/linear.ts";
 import type { LossConfig, OptimizerConfig } from "./config.ts";
-import type { NamedLoss } from "./gradient/named-loss.ts";
+import type { NamedLoss } from "./gradient/algorithms.ts";
 
 /** One line of the batch file. */
 export interface BatchSequence {

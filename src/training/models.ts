@@ -9,9 +9,8 @@ import { type CurveQuery, type Curves, readCurves } from "./curves.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
 import type { JobRunner } from "./jobs/job-runner.ts";
 import type { HeldStep, Policies } from "./policies.ts";
-import type { FileUpkeep } from "./steps/file-upkeep.ts";
 import type { StepPublisher, StepSource } from "./steps/publish-step.ts";
-import type { StepRetention } from "./steps/step-retention.ts";
+import type { FileUpkeep, StepRetention } from "./steps/step-upkeep.ts";
 import { TrainingError } from "./training-error.ts";
 
 /** The metrics of a step are read whenever the step is. */

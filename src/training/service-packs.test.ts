@@ -9,9 +9,8 @@ import { benchesOfTest, ended, newModel, scored, stepFolder, submit } from "../.
 import { compiledEntry } from "../system/package.ts";
 import type { RlConfig } from "./config.ts";
 import { CommandProcess } from "./process/command-process.ts";
-import { ForkedProcess } from "./process/forked-process.ts";
 import { ProcessTrainer } from "./process/process-trainer.ts";
-import type { TrainerProcess } from "./process/trainer-process.ts";
+import { ForkedProcess, type TrainerProcess } from "./process/trainer-process.ts";
 
 const FAKE = fileURLToPath(new URL("../../test/fakes/trainer-process.mjs", import.meta.url));
 const command = `"${process.execPath}" "${FAKE}"`;

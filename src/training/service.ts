@@ -25,18 +25,16 @@ import type { Workspace } from "./files/workspace.ts";
 import { JobAttempts } from "./jobs/job-attempt.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 import { type AttemptJob, JobRunner } from "./jobs/job-runner.ts";
-import { JobUpkeep } from "./jobs/job-upkeep.ts";
+import { JobUpkeep, recover } from "./jobs/job-upkeep.ts";
 import { Jobs } from "./jobs/jobs.ts";
-import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
 import { NewsFeed } from "./news.ts";
 import { Policies } from "./policies.ts";
 import { Records } from "./records/records.ts";
 import { OperationAttempts } from "./runs/operation-attempt.ts";
 import { Runs } from "./runs/runs.ts";
-import { FileUpkeep } from "./steps/file-upkeep.ts";
 import { StepPublisher } from "./steps/publish-step.ts";
-import { StepRetention } from "./steps/step-retention.ts";
+import { FileUpkeep, StepRetention } from "./steps/step-upkeep.ts";
 
 export interface TrainingOptions extends TrainingSettings {
   store: Store;

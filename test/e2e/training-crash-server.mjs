@@ -10,8 +10,8 @@ import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
 import { SharedFolder } from "../../dist/training/files/shared-folder.js";
 import { Workspace } from "../../dist/training/files/workspace.js";
-import { ForkedProcess } from "../../dist/training/process/forked-process.js";
 import { ProcessTrainer } from "../../dist/training/process/process-trainer.js";
+import { ForkedProcess } from "../../dist/training/process/trainer-process.js";
 import { TrainingService } from "../../dist/training/service.js";
 
 const [folder, checkpoint, database] = process.argv.slice(2);

@@ -3,8 +3,7 @@
 // "alien" role is refused.
 
 import { PromptError } from "../../src/text/prompt-error.ts";
-import type { ChatEncoder } from "../../src/training/data/chat-encoder.ts";
-import type { History, SampledChoice } from "../../src/training/data/trajectory.ts";
+import type { ChatEncoder, History, SampledChoice } from "../../src/training/data/trajectory.ts";
 
 const WORDS = "<e> <s> NL user assistant think <think> </think> q1 q2 a1 a2 a3 yes no maybe".split(" ");
 

@@ -8,12 +8,11 @@ import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { loadPeft } from "../../src/model/lora/peft.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import type { BatchSequence, Objective, PassTask, TokenMatrix } from "../../src/training/contract.ts";
-import type { NamedLoss } from "../../src/training/gradient/named-loss.ts";
+import type { NamedLoss } from "../../src/training/gradient/algorithms.ts";
 import { parametersOf } from "../../src/training/onnx/pass/lora-sites.ts";
 import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
-import { runPass } from "../../src/training/onnx/run-pass.ts";
+import { runPass, runUpdate } from "../../src/training/onnx/run-pass.ts";
 import { runTask } from "../../src/training/onnx/run-task.ts";
-import { runUpdate } from "../../src/training/onnx/run-update.ts";
 import { fixtureFolder } from "./runner-driver.ts";
 
 const base = fixtureFolder("llama");

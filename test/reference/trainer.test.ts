@@ -13,7 +13,7 @@ import { loadPeft, savePeft } from "../../src/model/lora/peft.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import type { Objective } from "../../src/training/contract.ts";
 import { identityAdapter } from "../../src/training/files/adapter-files.ts";
-import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms.ts";
 import { adamW } from "../../src/training/gradient/optimizer.ts";
 import { TOKEN_FIELDS } from "../../src/training/gradient/token-numbers.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";

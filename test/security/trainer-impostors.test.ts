@@ -10,8 +10,7 @@ import { createTrainer } from "../../src/app/trainer.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { linesOf } from "../../src/json/json.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { CommandProcess } from "../../src/training/process/command-process.ts";
-import { proofOf } from "../../src/training/process/key-proof.ts";
+import { CommandProcess, proofOf } from "../../src/training/process/command-process.ts";
 import { needing, TORCH } from "../needs.ts";
 
 const FAKE = fileURLToPath(new URL("../fakes/trainer-process.mjs", import.meta.url));

@@ -1,7 +1,7 @@
 """LoRA adapters: PEFT folders, the flat vector of parameters that is trained, AdamW and its state.
 
 Files are those of the server's own trainer, so a policy can move between both: adapter_config.json and
-adapter_model.safetensors as PEFT and vLLM read them, optimizer.safetensors as src/training/onnx/optimizer-state.ts.
+adapter_model.safetensors as PEFT and vLLM read them, optimizer.safetensors as src/training/onnx/tensor-files.ts.
 """
 
 import json

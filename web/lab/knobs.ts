@@ -1,6 +1,6 @@
 // The settings of a job that its loss depends on: what they are called in requests, what they mean, and how the trainer's own
 // code calls them.
-import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms.ts";
 import type { policyLoss } from "../../src/training/gradient/loss.ts";
 
 type LossConfig = Parameters<typeof policyLoss>[1];

@@ -8,9 +8,8 @@ import type { TextModel } from "../../text/text-model.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
-import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
-import { checkReadable } from "../../training/data/message-text.ts";
-import type { HistoryMessage } from "../../training/data/trajectory.ts";
+import { checkReadable } from "../../training/data/tokenise.ts";
+import type { ChatEncoder, HistoryMessage } from "../../training/data/trajectory.ts";
 
 /** Takes turns with the requests of clients. */
 const TRAINING = "training";

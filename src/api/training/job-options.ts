@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import type { JobRecord } from "../../store/tables/jobs.ts";
 import { DEFAULT_SEED, RL_DEFAULTS, type RlConfig, SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
-import { ALGORITHM_NAMES } from "../../training/gradient/algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "../../training/gradient/algorithms.ts";
 import { orNull, refused } from "../schema/body.ts";
 import type { Loc } from "../schema/scalars.ts";
 import { noIssues, throwIfAny } from "./validation.ts";

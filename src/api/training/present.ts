@@ -10,8 +10,7 @@ import type { PreparedJob } from "../../training/data/prepare.ts";
 import type { ExampleReport, PreparedSft } from "../../training/data/prepare-sft.ts";
 import type { TokenSequence } from "../../training/data/token-sequence.ts";
 import type { TrajectoryReport } from "../../training/data/verdict.ts";
-import type { JobTotals } from "../../training/jobs/job-totals.ts";
-import type { JobReport } from "../../training/jobs/job-work.ts";
+import type { JobReport, JobTotals } from "../../training/jobs/job-work.ts";
 import { artifactName } from "../../training/policies.ts";
 import { presentConfig } from "./job-options.ts";
 

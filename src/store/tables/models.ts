@@ -33,7 +33,7 @@ export interface StepRecord {
   bytes: number;
   /** Name of its folder inside the folder of its model. Only this row knows it: the number alone does not tell. */
   folder: string;
-  /** SHA-256 of its files (training/files/step-digest.ts); null = published by a version that took none. */
+  /** SHA-256 of its files (training/files/workspace.ts); null = published by a version that took none. */
   digest: string | null;
   metrics: Record<string, number>;
   origin: StepOrigin;

@@ -6,11 +6,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { toyEncoder, toyIds } from "../../../test/fakes/toy-encoder.ts";
 import type { ChatMessage } from "../../text/messages.ts";
 import { RL_DEFAULTS, SFT_DEFAULTS } from "../config.ts";
-import type { ChatEncoder } from "./chat-encoder.ts";
 import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
 import { tokeniseHistory } from "./tokenise.ts";
-import { type HistoryItem, messageOf } from "./trajectory.ts";
+import { type ChatEncoder, type HistoryItem, messageOf } from "./trajectory.ts";
 
 const ENCODE_MS = 5;
 const user: ChatMessage = { role: "user", texts: ["q1"] };

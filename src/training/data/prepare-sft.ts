@@ -5,15 +5,19 @@ import { type GiveWay, givingWay } from "../../pacing/turns.ts";
 import type { ChatTool } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
-import type { ChatEncoder } from "./chat-encoder.ts";
-import { endsInThought, thoughtAtEnd } from "./empty-thought.ts";
-import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
-import { thoughtAndAnswer } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
-import { refusalText } from "./refusal.ts";
-import { SequenceBuilder, startsWith, type TokenSequence, tokenCounts } from "./token-sequence.ts";
-import { checkRange, TokenMismatchError } from "./tokenise.ts";
-import type { HistoryMessage } from "./trajectory.ts";
+import {
+  type LengthLimit,
+  type LengthLimits,
+  lengthLimit,
+  partlyTooLong,
+  SequenceBuilder,
+  startsWith,
+  type TokenSequence,
+  tokenCounts,
+} from "./token-sequence.ts";
+import { checkRange, endsInThought, TokenMismatchError, thoughtAndAnswer, thoughtAtEnd } from "./tokenise.ts";
+import { type ChatEncoder, type HistoryMessage, refusalText } from "./trajectory.ts";
 
 export interface SftExample {
   messages: readonly HistoryMessage[];

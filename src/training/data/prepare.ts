@@ -6,8 +6,14 @@ import type { RlConfig } from "../config.ts";
 import { seededRandom, shuffled } from "../random.ts";
 import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
 import type { ScoredGroup } from "./group-metrics.ts";
-import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
-import { type TokenSequence, tokenCounts } from "./token-sequence.ts";
+import {
+  type LengthLimit,
+  type LengthLimits,
+  lengthLimit,
+  partlyTooLong,
+  type TokenSequence,
+  tokenCounts,
+} from "./token-sequence.ts";
 import type { TrajectoryGroup } from "./trajectory.ts";
 import { type JudgeContext, type Judged, judge, type TrajectoryReport, type Verdict } from "./verdict.ts";
 

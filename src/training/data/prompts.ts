@@ -4,9 +4,8 @@
 
 import type { GiveWay } from "../../pacing/turns.ts";
 import type { ChatTool } from "../../text/messages.ts";
-import type { ChatEncoder } from "./chat-encoder.ts";
 import { startsWith } from "./token-sequence.ts";
-import type { HistoryMessage } from "./trajectory.ts";
+import type { ChatEncoder, HistoryMessage } from "./trajectory.ts";
 
 export interface PromptsOptions {
   messages: readonly HistoryMessage[];

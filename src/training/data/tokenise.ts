@@ -3,12 +3,75 @@
 // log-probabilities.
 
 import type { GiveWay } from "../../pacing/turns.ts";
-import type { ChatEncoder } from "./chat-encoder.ts";
-import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
-import { literalReply, textOf } from "./message-text.ts";
+import { createReplyParser } from "../../text/create-reply-parser.ts";
+import { joinedText } from "../../text/messages.ts";
+import { PromptError } from "../../text/prompt-error.ts";
+import { reasoningStyle } from "../../text/reasoning.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
-import { type History, type HistoryItem, type HistoryMessage, messageOf, type SampledChoice } from "./trajectory.ts";
+import {
+  type ChatEncoder,
+  type History,
+  type HistoryItem,
+  type HistoryMessage,
+  messageOf,
+  type SampledChoice,
+} from "./trajectory.ts";
+
+// Some templates begin a reply with a thought, either empty or left open. A reply that has its own thought was not
+// sampled after an empty one, so its prompt ends before the empty thought.
+
+/** The longest empty thought at the end of a prompt, in tokens. */
+const EMPTY_THOUGHT = 4;
+
+/** Index where the thought at the end of a prompt begins, open or closed; the prompt's length when there is none. */
+export function thoughtAtEnd(prompt: readonly number[], encoder: ChatEncoder): number {
+  const think = encoder.idOf("<think>");
+  const opened = think === null ? -1 : prompt.lastIndexOf(think);
+  return opened >= 0 && opened >= prompt.length - EMPTY_THOUGHT ? opened : prompt.length;
+}
+
+/** Whether the prompt leaves a thought open. */
+export function endsInThought(prompt: readonly number[], encoder: ChatEncoder): boolean {
+  const opened = thoughtAtEnd(prompt, encoder);
+  const end = encoder.idOf("</think>");
+  return opened < prompt.length && (end === null || prompt.indexOf(end, opened) < 0);
+}
+
+// The text of one message, joined as for rendering, and the thought in it. So training from a message's text uses exactly
+// the text that the template would get.
+
+const style = reasoningStyle("think", null)!;
+
+/** Throws PromptError where chat would refuse the message. `index`: in its conversation, for the path of the error. */
+function textOf(message: HistoryMessage, index: number): string {
+  checkReadable(message, index);
+  return joinedText(message);
+}
+
+/** Splits a reply into its thought, from a field or the beginning of its text ("" without one), and the rest. */
+export function thoughtAndAnswer(message: HistoryMessage, index: number): { thought: string; answer: string } {
+  const text = textOf(message, index);
+  if ((message.reasoning ?? "") !== "") return { thought: message.reasoning!, answer: text };
+  const parser = createReplyParser({ reasoning: { style, state: "optional" }, tools: null });
+  const parts = [...parser.push(text), ...parser.finish()];
+  const join = (wanted: "reasoning" | "content") =>
+    parts.map((part) => (part.kind === wanted ? part.text : "")).join("");
+  return { thought: join("reasoning"), answer: join("content") };
+}
+
+/** A reply for `encodeText`. The marks of the thought that it begins with are the model's own. */
+async function literalReply(text: string, { literal }: Pick<ChatEncoder, "literal">): Promise<string> {
+  const opened = text.indexOf(style.start) + style.start.length;
+  const closed = text.indexOf(style.end, opened);
+  if (!text.trimStart().startsWith(style.start) || closed < 0) return literal(text);
+  const [thought, answer] = [text.slice(opened, closed), text.slice(closed + style.end.length)];
+  return text.slice(0, opened) + (await literal(thought)) + style.end + (await literal(answer));
+}
+
+export function checkReadable({ refusal }: HistoryMessage, index: number): void {
+  if (refusal) throw new PromptError("invalid_message", `messages.${index}${refusal.field}`, refusal.reason);
+}
 
 export interface TokenisedHistory {
   /** A sequence that is too long may end past the limit, without its last turns. */

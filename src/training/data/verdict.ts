@@ -4,11 +4,9 @@
 import type { GiveWay } from "../../pacing/turns.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { RlConfig } from "../config.ts";
-import type { ChatEncoder } from "./chat-encoder.ts";
-import { placesOf, refusalText } from "./refusal.ts";
 import { type TokenSequence, tokenCounts } from "./token-sequence.ts";
 import { TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
-import type { Trajectory } from "./trajectory.ts";
+import { type ChatEncoder, placesOf, refusalText, type Trajectory } from "./trajectory.ts";
 
 export type Verdict =
   | "trained"

@@ -6,8 +6,7 @@ import { need, needing } from "../../../test/needs.ts";
 import { PROJECT_STORE, storesOf } from "../../../test/stores.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import type { Store } from "../../store/store.ts";
-import { claimStorage } from "./claim-storage.ts";
-import { FolderMarker } from "./folder-marker.ts";
+import { claimStorage, FolderMarker } from "./claim-storage.ts";
 
 const openIn = storesOf(PROJECT_STORE);
 const open: Store[] = [];

@@ -1,8 +1,13 @@
 // The files that all servers of a database share. They are below the root of a workspace on every server: either the root
 // is a folder that all of them see (shared-folder.ts), or each has a local copy of what it uses (s3/shared-bucket.ts).
 // Paths are relative to the root, with "/" between names. The rows of the database decide what exists, not the files.
-
+import { statSync } from "node:fs";
 import type { Cleared, KnownFiles } from "./leftovers.ts";
+
+// Whether a path is a file that can be seen now.
+export function hasFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
 
 export interface Access {
   /** Ends the wait for the files, with its reason. */

@@ -4,10 +4,28 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { syncFolder } from "../../system/files.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName } from "./leftovers.ts";
-import type { Access, SharedFile, SharedFiles, StepParts } from "./shared-files.ts";
-import { becomesVisible } from "./visible-files.ts";
+import { type Access, hasFile, type SharedFile, type SharedFiles, type StepParts } from "./shared-files.ts";
+
+// Waits for the files of a step. On a shared folder they may become visible seconds after another server has written
+// them: network file systems remember for a while what was not there.
+
+const FILES = ["adapter_config.json", "adapter_model.safetensors"];
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 8000;
+
+/** Resolves to whether the adapter in this folder can be seen, at once if it can. Rejects when `signal` aborts. */
+export async function becomesVisible(folder: string, patienceMs: number, signal?: AbortSignal): Promise<boolean> {
+  const until = performance.now() + patienceMs;
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+    if (FILES.every((name) => hasFile(join(folder, name)))) return true;
+    const left = until - performance.now();
+    if (left <= 0) return false;
+    await delay(Math.min(wait, left), undefined, signal ? { signal } : {});
+  }
+}
 
 export class SharedFolder implements SharedFiles {
   readonly #root: string;

@@ -9,8 +9,8 @@
 //   orphans/                   files that a start found and the database did not know
 //   reserve                    space kept free for when the disk is full
 // All names are our own ids and numbers.
-
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDiskFull, OperatorError } from "../../errors/faults.ts";
 import type { StepFiles } from "../../store/tables/models.ts";
@@ -18,7 +18,20 @@ import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftove
 import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
 import { SharedFolder } from "./shared-folder.ts";
-import { stepDigest } from "./step-digest.ts";
+
+// The digest of a step: SHA-256 over the names, sizes and contents of its files, in the order of their names. The same
+// files have the same digest on every machine, whatever their folder is called.
+
+/** In hex. */
+export async function stepDigest(folder: string): Promise<string> {
+  const hash = createHash("sha256");
+  for (const name of readdirSync(folder).sort()) {
+    const file = join(folder, name);
+    hash.update(`${name}\0${statSync(file).size}\0`);
+    for await (const part of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(part as Buffer);
+  }
+  return hash.digest("hex");
+}
 
 const RESERVE_BYTES = 1 << 20;
 

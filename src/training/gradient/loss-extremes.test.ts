@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ImportanceSamplingLevel, type LossConfig, RL_DEFAULTS } from "../config.ts";
-import { ALGORITHM_NAMES } from "./algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "./algorithms.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "./loss.ts";
 import { stepDiagnostics } from "./loss-diagnostics.ts";
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ImportanceSamplingLevel, type LossConfig, RL_DEFAULTS } from "../config.ts";
 import { mean } from "../data/advantage.ts";
-import { ALGORITHM_NAMES, algorithmNamed } from "./algorithms/registry.ts";
+import { ALGORITHM_NAMES, algorithmNamed } from "./algorithms.ts";
 import { klMean, type LossInputs, policyLoss } from "./loss.ts";
 import { k3, probabilityCorrelation, type StepTokens, stepDiagnostics } from "./loss-diagnostics.ts";
 

@@ -3,7 +3,7 @@
 // A step can be computed in parts: sequences share only the mean of the KL penalty. The order of the numbered steps matters.
 
 import type { LossConfig } from "../config.ts";
-import { algorithmNamed } from "./algorithms/registry.ts";
+import { algorithmNamed } from "./algorithms.ts";
 import { backpropRatios, importanceRatios, ratioOf } from "./importance.ts";
 
 /** Trainable tokens only, one sequence after the other. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type OptimizerConfig, RL_DEFAULTS } from "../config.ts";
 import { GroupLog, rewardStdDev } from "../data/group-metrics.ts";
-import { rewardSpreadMultiplier, sequenceCountMultiplier } from "./learning-rate.ts";
+import { rewardSpreadMultiplier, sequenceCountMultiplier } from "./gradient-plan.ts";
 import { type LossInputs, policyLoss } from "./loss.ts";
 import { type AdamState, adamW, clipFactor, globalNorm, type NamedTensors } from "./optimizer.ts";
 

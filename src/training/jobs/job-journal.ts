@@ -1,6 +1,5 @@
 // Records what happens to jobs and tells those who watch them, on this server and on others. It also counts them for
 // metrics.
-
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { CommitUnknown, isStoreAway } from "../../errors/faults.ts";
@@ -9,7 +8,17 @@ import { isFinal, type JobEnd, type JobStatus } from "../../store/tables/jobs.ts
 import type { Lease } from "../../store/tables/leases.ts";
 import type { Alongside, Tables } from "../../store/tables/tables.ts";
 import type { TrainingContext } from "../context.ts";
-import { JOB_NEWS } from "./hints.ts";
+
+// What servers on one store tell each other. A hint may get lost: every server also looks for itself, only later.
+
+/** A job waits for a worker. */
+export const JOB_WAITING = "job_waiting";
+
+/** The job with this id has a new event, or is gone. */
+export const JOB_NEWS = "job_news";
+
+/** The running job with this id is to be cancelled. */
+export const JOB_CANCEL = "job_cancel";
 
 type JournalContext = Pick<
   TrainingContext,

@@ -7,10 +7,9 @@ import { SerialWork } from "../../pacing/work.ts";
 import type { JobEnd, JobRecord } from "../../store/tables/jobs.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/tables/leases.ts";
 import type { TrainingContext } from "../context.ts";
-import type { StepRetention } from "../steps/step-retention.ts";
+import type { StepRetention } from "../steps/step-upkeep.ts";
 import { TrainingError } from "../training-error.ts";
-import { JOB_CANCEL, JOB_WAITING } from "./hints.ts";
-import { cancelled, failed, type JobJournal } from "./job-journal.ts";
+import { cancelled, failed, JOB_CANCEL, JOB_WAITING, type JobJournal } from "./job-journal.ts";
 
 const RETRY_MS = 2_000;
 

@@ -2,6 +2,7 @@
 // report and the metrics of its events. There is one function per kind of job.
 
 import type { JobRecord, JobTable } from "../../store/tables/jobs.ts";
+import type { ModelTable } from "../../store/tables/models.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
@@ -11,12 +12,37 @@ import { type PreparedJob, prepareJob } from "../data/prepare.ts";
 import { type ExampleReport, type PreparedSft, prepareSft, type SftExample } from "../data/prepare-sft.ts";
 import { type TokenSequence, tokenCounts } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
-import { planRl, planSft } from "../gradient/gradient-plan.ts";
-import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
+import { planRl, planSft, rewardSpreadMultiplier } from "../gradient/gradient-plan.ts";
 import type { PreparedTry, TrainedPlace } from "../records/prepared-record.ts";
 import { TrainingError } from "../training-error.ts";
 import { readGroups, readInput } from "./job-input.ts";
-import { klReferenceStep } from "./kl-reference.ts";
+
+// Finds the step that the KL penalty of a job compares with. It is looked up when a job is submitted or previewed, so
+// that a missing step is reported at once, and again when the job starts.
+
+/**
+ * Returns null without a penalty. Step 0 is the base model, in forks too. `currentStep`: the step that the job trains
+ * from; earlier jobs may still have to make it. Throws when the reference does not exist.
+ */
+export async function klReferenceStep(
+  config: RlConfig,
+  modelId: string,
+  currentStep: number,
+  modelTable: ModelTable,
+): Promise<number | null> {
+  if (config.loss.klPenaltyCoef <= 0) return null;
+  const { klPenaltyReferenceStep: fixed, klPenaltyStepLag: lag } = config;
+  const step = fixed ?? (lag === null ? 0 : await stepsAgo(currentStep - lag, modelId, modelTable));
+  if (step === 0 || (await modelTable.hasStep(modelId, step))) return step;
+  const newest = (await modelTable.newestStep(modelId))?.step ?? 0;
+  if (step > newest && step <= currentStep) return step;
+  throw new TrainingError("no_kl_reference", { step });
+}
+
+/** The next existing step, where a step was deleted or is older than a fork. */
+async function stepsAgo(wanted: number, modelId: string, modelTable: ModelTable): Promise<number> {
+  return wanted <= 0 ? 0 : ((await modelTable.firstStepFrom(modelId, wanted)) ?? wanted);
+}
 
 export interface JobReport {
   trajectories?: TrajectoryReport[];
@@ -201,4 +227,36 @@ async function spread(
   const points = await jobTable.rewardSpreads(job.modelId);
   if (rewardStdDev !== undefined) points.push({ step: currentStep, rewardStdDev });
   return rewardSpreadMultiplier(points.map((point) => ({ ...point, step: point.step - first })));
+}
+
+// What a job's report adds up to, for lists: the report itself may have thousands of entries.
+
+export interface JobTotals {
+  /** 0 for examples, which have no groups. */
+  groups: number;
+  /** Groups whose rewards differ, so that there is something to learn. Absent in totals of earlier versions. */
+  trainableGroups?: number;
+  /** Or examples. */
+  trajectories: number;
+  trained: number;
+  /** How many of them have each verdict. */
+  byStatus: Record<string, number>;
+  tokens: number;
+  trainableTokens: number;
+}
+
+export function totalsOf({ trajectories, examples, totals }: JobReport): JobTotals {
+  const entries: readonly { status: string; tokens: number; trainableTokens: number }[] =
+    trajectories ?? examples ?? [];
+  const byStatus: Record<string, number> = {};
+  for (const { status } of entries) byStatus[status] = (byStatus[status] ?? 0) + 1;
+  return {
+    groups: totals.num_groups_submitted ?? 0,
+    trainableGroups: totals.num_groups_trainable ?? 0,
+    trajectories: entries.length,
+    trained: byStatus.trained ?? 0,
+    byStatus,
+    tokens: entries.reduce((sum, { tokens }) => sum + tokens, 0),
+    trainableTokens: entries.reduce((sum, { trainableTokens }) => sum + trainableTokens, 0),
+  };
 }

@@ -12,12 +12,12 @@ import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import type { RecordReader } from "../records/record-reader.ts";
 import { SentWriter } from "../records/sent-record.ts";
-import { expectedStepBytes } from "../steps/expected-step.ts";
+import { expectedStepBytes } from "../steps/step-upkeep.ts";
 import { TrainingError } from "../training-error.ts";
 import { InputWriter } from "./job-input.ts";
 import type { JobJournal, WatchJob } from "./job-journal.ts";
 import type { JobRunner } from "./job-runner.ts";
-import { klReferenceStep } from "./kl-reference.ts";
+import { klReferenceStep } from "./job-work.ts";
 
 /** Data of a job that is still arriving. */
 export interface JobDraft {

@@ -7,7 +7,7 @@ import type { ModelRecord } from "../../store/tables/models.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE, type TaskModel } from "../contract.ts";
-import { hasFile } from "../files/has-file.ts";
+import { hasFile } from "../files/shared-files.ts";
 import { assertServable } from "../policies.ts";
 
 export interface StartingPoint {

@@ -1,18 +1,18 @@
 // Runs one pass over a batch of token matrices: the loss that the client named, the log-probabilities of the targets,
 // and the gradients of the summed loss. The gradients are written to a file, for an optimizer step later.
-
 import { createReadStream } from "node:fs";
 import { linesOf } from "../../json/json.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft } from "../../model/lora/peft.ts";
 import { writeFileDurably } from "../../system/files.ts";
-import type { PassResult, PassTask, TokenMatrix } from "../contract.ts";
-import { targetLoss } from "../gradient/named-loss.ts";
-import { saveGradients } from "./gradient-file.ts";
+import type { PassResult, PassTask, TokenMatrix, UpdateResult, UpdateTask } from "../contract.ts";
+import { targetLoss } from "../gradient/algorithms.ts";
+import { adamW } from "../gradient/optimizer.ts";
+import { type ReadMatrix, readMatrix } from "./batch.ts";
 import { type PackLimits, planMicroBatches } from "./packing/pack-plan.ts";
 import { parametersOf } from "./pass/lora-sites.ts";
-import type { ModelHooks } from "./run-task.ts";
-import { type ReadMatrix, readMatrix } from "./token-matrix.ts";
+import { type ModelHooks, saveStep } from "./run-task.ts";
+import { loadOptimizerState, meanGradients, saveGradients } from "./tensor-files.ts";
 
 export async function runPass(task: PassTask, { between, modelFor }: ModelHooks): Promise<PassResult> {
   const adapter = loadPeft(task.adapter, readModelConfig(task.baseModel));
@@ -75,4 +75,19 @@ function activity(matrices: readonly ReadMatrix[]): Pick<PassResult, "activePosi
   }
   const sorted = [...counts].sort(([a], [b]) => a - b).map(([version, positions]) => ({ version, positions }));
   return { activePositions, byPolicyVersion: known ? sorted : null };
+}
+
+// Takes one optimizer step with the gradients that passes wrote, and saves the new adapter and optimizer state.
+export async function runUpdate(task: UpdateTask): Promise<UpdateResult> {
+  const adapter = loadPeft(task.adapter, readModelConfig(task.baseModel));
+  const params = parametersOf(adapter);
+  const gradients = meanGradients(task.gradients, params);
+  const state = loadOptimizerState(task.optimizerState, params, "run");
+  const update = adamW.update(params, gradients, state, task.optimizer);
+  if (![...update.params.values()].every((values) => values.every(Number.isFinite))) {
+    const { learningRate } = task.optimizer;
+    throw new Error(`the weights are not finite after the step; the learning rate (${learningRate}) may be too large`);
+  }
+  saveStep(task, adapter, update.params, update.state, "run");
+  return { gradNorm: update.gradNorm };
 }

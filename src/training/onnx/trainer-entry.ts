@@ -5,13 +5,12 @@ import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DISK_FULL, isDiskFull } from "../../errors/faults.ts";
 import type { TaskModel } from "../contract.ts";
-import type { FromTrainer, ToTrainer, WorkMessage } from "../trainer-messages.ts";
-import { longestSequence, NO_BFLOAT16 } from "./longest-sequence.ts";
-import { attentionBlock } from "./packing/piece-sizes.ts";
+import type { FromTrainer, ToTrainer, WorkMessage } from "../process/trainer-process.ts";
+import { attentionBlock } from "./packing/pack-plan.ts";
+import { longestSequence, NO_BFLOAT16 } from "./pass/pass-memory.ts";
 import { TrainableModel } from "./pass/trainable-model.ts";
-import { runPass } from "./run-pass.ts";
+import { runPass, runUpdate } from "./run-pass.ts";
 import { runTask } from "./run-task.ts";
-import { runUpdate } from "./run-update.ts";
 
 class Cancelled extends Error {}
 

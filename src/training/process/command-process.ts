@@ -4,16 +4,45 @@
 // if the trainer may run on other machines (key-proof.ts).
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linesOf } from "../../json/json.ts";
 import { childEnvironment } from "../../system/child-environment.ts";
-import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
-import { type Challenges, isChallenge, isProof, newChallenge, proofOf } from "./key-proof.ts";
-import { howItEnded, LastWords, type TrainerProcess } from "./trainer-process.ts";
+import { type FromTrainer, howItEnded, LastWords, type ToTrainer, type TrainerProcess } from "./trainer-process.ts";
+
+// How server and trainer prove to each other that they know a secret, without sending it: each answers the other's random
+// challenge. trainer/flywheel_trainer/channel.py is the other side.
+
+/** Both challenges of a connection. */
+interface Challenges {
+  trainer: string;
+  server: string;
+}
+
+const CHALLENGE = /^[0-9a-f]{64}$/;
+
+function newChallenge(): string {
+  return randomBytes(32).toString("hex");
+}
+
+/** Whether the other side sent a challenge. Any other text could be made to look like another one. */
+function isChallenge(text: unknown): text is string {
+  return typeof text === "string" && CHALLENGE.test(text);
+}
+
+/** `role`: whose proof it is, so that nobody can send ours back to us. */
+export function proofOf(secret: string, role: "server" | "trainer", { trainer, server }: Challenges): string {
+  return createHmac("sha256", secret).update(`${role} ${trainer} ${server}`).digest("hex");
+}
+
+function isProof(found: unknown, secret: string, role: "server" | "trainer", challenges: Challenges): boolean {
+  const wanted = Buffer.from(proofOf(secret, role, challenges));
+  const given = Buffer.from(typeof found === "string" ? found : "");
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
 
 export interface CommandOptions {
   /** Run by the shell. */

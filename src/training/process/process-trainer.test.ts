@@ -7,9 +7,8 @@ import { pathToFileURL } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { compiledEntry } from "../../system/package.ts";
 import type { TrainerTask } from "../contract.ts";
-import { ForkedProcess } from "./forked-process.ts";
 import { ProcessTrainer } from "./process-trainer.ts";
-import type { TrainerProcess } from "./trainer-process.ts";
+import { ForkedProcess, type TrainerProcess } from "./trainer-process.ts";
 
 const task = { weights: "float32", baseModel: "m" } as TrainerTask;
 const never = new AbortController().signal;

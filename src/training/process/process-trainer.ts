@@ -11,8 +11,7 @@ import type {
   TrainerTask,
   UpdateTask,
 } from "../contract.ts";
-import type { FromTrainer, TrainerWork, WorkMessage } from "../trainer-messages.ts";
-import type { TrainerProcess } from "./trainer-process.ts";
+import type { FromTrainer, TrainerProcess, TrainerWork, WorkMessage } from "./trainer-process.ts";
 
 export interface ProcessTrainerOptions {
   start: () => TrainerProcess;

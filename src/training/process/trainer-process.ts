@@ -1,6 +1,40 @@
 // A process that runs trainer tasks, however it was started and however messages reach it. process-trainer.ts owns it.
 
-import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import { type ChildProcess, fork } from "node:child_process";
+import { childEnvironment } from "../../system/child-environment.ts";
+import type {
+  LimitsTask,
+  PassResult,
+  PassTask,
+  StepMetrics,
+  TrainerLimits,
+  TrainerResult,
+  TrainerTask,
+  UpdateResult,
+  UpdateTask,
+} from "../contract.ts";
+
+// The messages between the server and a trainer process.
+
+/** What a trainer process can do: the task that each kind of work takes, and its result. */
+export interface TrainerWork {
+  limits: { task: LimitsTask; result: TrainerLimits };
+  train: { task: TrainerTask; result: TrainerResult };
+  pass: { task: PassTask; result: PassResult };
+  update: { task: UpdateTask; result: UpdateResult };
+}
+
+export type WorkMessage = {
+  [Kind in keyof TrainerWork]: { type: Kind; task: TrainerWork[Kind]["task"] };
+}[keyof TrainerWork];
+
+export type ToTrainer = WorkMessage | { type: "cancel" };
+
+export type FromTrainer =
+  | { type: "step"; metrics: StepMetrics }
+  | { type: "done"; result: TrainerWork[keyof TrainerWork]["result"] }
+  | { type: "failed"; message: string }
+  | { type: "cancelled" };
 
 export interface TrainerProcess {
   onMessage: ((message: FromTrainer) => void) | null;
@@ -39,4 +73,45 @@ export class LastWords {
 
 export function howItEnded(code: number | null, killedBy: NodeJS.Signals | null): string {
   return `the trainer process ${killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`}`;
+}
+
+// A trainer process made by `fork`: a script of ours that gets its messages over the IPC channel. It ends with its
+// parent, because the channel closes.
+export class ForkedProcess implements TrainerProcess {
+  onMessage: ((message: FromTrainer) => void) | null = null;
+  onEnd: ((error: Error) => void) | null = null;
+  ended: Error | null = null;
+  readonly #child: ChildProcess;
+  readonly #words = new LastWords();
+  readonly #gone: Promise<void>;
+
+  /** `entry`: the script of the child; it speaks trainer-messages.ts. */
+  constructor(entry: URL, env: NodeJS.ProcessEnv = childEnvironment()) {
+    this.#child = fork(entry, { stdio: ["ignore", "ignore", "pipe", "ipc"], env });
+    this.#child.stderr!.on("data", (chunk: Buffer) => this.#words.add(chunk));
+    this.#child.on("message", (message: FromTrainer) => this.onMessage?.(message));
+    this.#gone = new Promise((resolve) => {
+      const end = (error: Error) => {
+        if (this.ended !== null) return;
+        this.ended = error;
+        resolve();
+        this.onEnd?.(error);
+      };
+      // not "exit": its last output may arrive after that
+      this.#child.on("close", (code, killedBy) => end(this.#words.error(howItEnded(code, killedBy))));
+      this.#child.on("error", (cause) =>
+        end(new Error(`the trainer process could not be used: ${cause.message}`, { cause })),
+      );
+    });
+  }
+
+  send(message: ToTrainer): void {
+    if (message.type !== "cancel") this.#words.clear();
+    if (this.#child.connected) this.#child.send(message);
+  }
+
+  kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    return this.#gone;
+  }
 }

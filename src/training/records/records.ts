@@ -4,14 +4,31 @@
 //   sent      what the client sent, from the moment the job is accepted
 //   prepared  verdicts and tokens, from the moment the job trains
 //   tokens    what the trainer computed for every token, once it is done
-
 import type { RecordFiles, RecordOf, RecordSize } from "../files/record-files.ts";
 import type { Access } from "../files/shared-files.ts";
 import { TOKEN_ROW_BYTES } from "../gradient/token-numbers.ts";
 import { TrainingError } from "../training-error.ts";
 import { LineFile, openIfThere } from "./line-file.ts";
-import { beyondBound, type RecordBound } from "./record-bound.ts";
 import { RecordReader } from "./record-reader.ts";
+
+// Which records of jobs have to go: those that are too old, then the oldest until the rest is small enough.
+
+export interface RecordBound {
+  /** Of all records of one workspace; 0 = keep none. */
+  bytes: number;
+  /** Since the job was sent. */
+  ms: number;
+}
+
+/** `records`: of one workspace. `now`: milliseconds since 1970. */
+function beyondBound(records: readonly RecordSize[], bound: RecordBound, now: number): RecordSize[] {
+  const newestFirst = [...records].sort((a, b) => b.at - a.at);
+  let total = 0;
+  return newestFirst.filter(({ at, bytes }) => {
+    total += bytes;
+    return total > bound.bytes || at <= now - bound.ms;
+  });
+}
 
 export class Records {
   readonly #files: RecordFiles;

@@ -14,11 +14,17 @@ import type { JobJournal } from "../jobs/job-journal.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobDraft, Jobs } from "../jobs/jobs.ts";
 import { assertFree } from "../models.ts";
-import { expectedStepBytes } from "../steps/expected-step.ts";
 import type { StepPublisher, StepSource } from "../steps/publish-step.ts";
+import { expectedStepBytes } from "../steps/step-upkeep.ts";
 import { TrainingError } from "../training-error.ts";
-import { type CheckpointId, type Command, isTransition, type Operation, RUNS_PROJECT } from "./operation.ts";
-import { operationBytes } from "./operation-size.ts";
+import {
+  type CheckpointId,
+  type Command,
+  isTransition,
+  type Operation,
+  operationBytes,
+  RUNS_PROJECT,
+} from "./operation.ts";
 
 export interface NewRun {
   owner: string;

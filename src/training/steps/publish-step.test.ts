@@ -17,8 +17,7 @@ import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
 import { openSqlite } from "../../store/sqlite.ts";
 import { transactionsOn } from "../../store/tables/tables.ts";
-import { stepDigest } from "../files/step-digest.ts";
-import { Workspace } from "../files/workspace.ts";
+import { stepDigest, Workspace } from "../files/workspace.ts";
 
 const start = benchesOfTest();
 afterEach(() => {

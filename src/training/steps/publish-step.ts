@@ -27,7 +27,7 @@ import type { Access } from "../files/shared-files.ts";
 import { folderBytes } from "../files/workspace.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
-import { expectedStepBytes } from "./expected-step.ts";
+import { expectedStepBytes } from "./step-upkeep.ts";
 
 /** A step whose weights another step begins with. */
 export interface StepSource {

@@ -1,7 +1,7 @@
 // Converts the requests of runs to what training understands, and refuses what it cannot do.
 import type { Static } from "typebox";
 import type { JobRecord } from "../../../store/tables/jobs.ts";
-import type { NamedLoss } from "../../../training/gradient/named-loss.ts";
+import type { NamedLoss } from "../../../training/gradient/algorithms.ts";
 import {
   type CheckpointId,
   type Command,

@@ -2,8 +2,8 @@
 import { type Static, Type } from "typebox";
 import type { BaseModel } from "../../../training/base-models.ts";
 import type { TokenMatrix } from "../../../training/contract.ts";
-import type { LengthLimits } from "../../../training/data/length-limits.ts";
-import type { NamedLoss } from "../../../training/gradient/named-loss.ts";
+import type { LengthLimits } from "../../../training/data/token-sequence.ts";
+import type { NamedLoss } from "../../../training/gradient/algorithms.ts";
 import type { PassCommand } from "../../../training/runs/operation.ts";
 import { orNull } from "../../schema/body.ts";
 import type { Loc, Violations } from "../../schema/scalars.ts";

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { type Cleared, GRADIENTS, isRest, type KnownFiles, operationOf } from "../leftovers.ts";
 import type { S3Bucket } from "./bucket.ts";
-import { MANIFEST, stepOf } from "./step-manifest.ts";
+import { MANIFEST, stepOf } from "./step-cache.ts";
 
 /** The objects of a job, or of a folder of a model. */
 interface Group {

@@ -12,11 +12,11 @@ import type { Log } from "../../../observe/log.ts";
 import { orAborted } from "../../../pacing/turns.ts";
 import { isTemporaryName, temporaryBeside } from "../../../system/files.ts";
 import { OPTIMIZER_FILE } from "../../contract.ts";
-import { hasFile } from "../has-file.ts";
 import { type Cleared, isStaging, type KnownFiles, lastChange } from "../leftovers.ts";
 import {
   type Access,
   DamagedFiles,
+  hasFile,
   type IsStepUsed,
   type SharedFile,
   type SharedFiles,
@@ -24,8 +24,15 @@ import {
 } from "../shared-files.ts";
 import type { S3Bucket } from "./bucket.ts";
 import { BucketLeftovers } from "./bucket-leftovers.ts";
-import { StepCache } from "./step-cache.ts";
-import { describeStep, fileDigest, MANIFEST, type Manifest, type ManifestFile, readManifest } from "./step-manifest.ts";
+import {
+  describeStep,
+  fileDigest,
+  MANIFEST,
+  type Manifest,
+  type ManifestFile,
+  readManifest,
+  StepCache,
+} from "./step-cache.ts";
 
 export interface BucketSettings {
   /** A local folder that only this process uses. */

@@ -7,7 +7,7 @@ import { floats, hasKernels, int64s } from "../../../graph/session.ts";
 import { blockPlaces } from "../../../model/attention/blockwise-attention.ts";
 import { BLOCKS_PER_GROUP } from "../../../model/attention/kernel-attention.ts";
 import type { Segment } from "../packing/micro-batch.ts";
-import { ATTENTION_CHUNK } from "../packing/piece-sizes.ts";
+import { ATTENTION_CHUNK } from "../packing/pack-plan.ts";
 import type { Rows } from "../packing/row-slices.ts";
 
 export interface AttentionCall {

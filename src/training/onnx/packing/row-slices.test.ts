@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SLICE_ROWS } from "./piece-sizes.ts";
+import { SLICE_ROWS } from "./pack-plan.ts";
 import { sliceRows } from "./row-slices.ts";
 
 it.each([1, 2, 256, 257, 65_537, 100_000])(

@@ -4,7 +4,7 @@
 import type { Tensor } from "onnxruntime-node";
 import { joinRows } from "../../../graph/join-rows.ts";
 import { floats } from "../../../graph/session.ts";
-import { SLICE_ROWS } from "./piece-sizes.ts";
+import { SLICE_ROWS } from "./pack-plan.ts";
 
 export interface Rows {
   row: number;

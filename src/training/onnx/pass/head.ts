@@ -1,13 +1,57 @@
 // Runs the output head over the hidden states that predict trained tokens. It works in pieces, so that the logits of a
 // long sequence never exist all at once.
-
+import { gradients } from "../../../graph/grad.ts";
+import { Graph, type Value } from "../../../graph/graph.ts";
+import { choose, exp, mul, neg, reduceSum, reshape, scalar, sub } from "../../../graph/ops.ts";
 import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../../graph/session.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import type { WeightOptions } from "../../../model/weight-source.ts";
+import { finishLogits } from "../../../model/decoder.ts";
+import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 import type { Read } from "../packing/micro-batch.ts";
-import { headPiece } from "../packing/piece-sizes.ts";
-import { buildHeadGraph } from "./head-graph.ts";
+import { headPiece } from "../packing/pack-plan.ts";
+
+// The output head for training. Given hidden states and the tokens that follow them, it computes the tokens'
+// log-probabilities, the entropies, and the gradient of each log-probability with respect to its hidden state, called
+// its direction. The gradient of any loss is then d loss / d logprob times that direction. So the logits, the largest
+// tensor of a language model, are neither kept nor computed twice.
+
+/**
+ * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether to compute directions.
+ * Outputs: logprob [m] · entropy [m] · direction [m, hidden], or [0, hidden] if not directed.
+ */
+function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOptions): Graph {
+  const { config } = checkpoint;
+  const g = new Graph();
+  const weights = new WeightSource(g, checkpoint, weightOptions);
+  const hidden = g.input("hidden", ["m", config.hiddenSize]);
+  const target = g.input("target", ["m", 1], "int64");
+  const directed = g.input("directed", [], "bool");
+  const normed = weights.finalNorm(g, hidden);
+  const raw = weights.head(g, normed);
+  const logits = finishLogits(g, config, raw);
+  const logprobs = g.add("LogSoftmax", [logits], [{ shape: logits.shape }], { axis: -1 })[0]!;
+  const probabilities = exp(g, logprobs);
+  const ofTarget = (at: Graph, x: Value) =>
+    at.add("GatherElements", [x, target], [{ shape: ["m", 1] }], { axis: 1 })[0]!;
+  g.output("logprob", reshape(g, ofTarget(g, logprobs), ["m"]));
+  g.output("entropy", neg(g, reduceSum(g, mul(g, probabilities, logprobs), 1)));
+
+  const direction = (at: Graph) => {
+    // d logprob / d logits = (1 at the target) - probability
+    const less = sub(at, ofTarget(at, probabilities), scalar(at, 1));
+    const inputs = [probabilities, target, less];
+    const opposite = at.add("ScatterElements", inputs, [{ shape: logits.shape }], { axis: 1 })[0]!;
+    const dRaw = logits === raw ? opposite : gradients(g, new Map([[logits, opposite]]), [raw], at)[0]!;
+    const dNormed = weights.headGradient(at, dRaw);
+    return neg(at, gradients(g, new Map([[normed, dNormed]]), [hidden], at)[0]!);
+  };
+  const none = g.constant(new Float32Array(0), [0, config.hiddenSize]);
+  const shape = ["d", config.hiddenSize];
+  const [chosen] = choose(g, directed, [shape], { yes: (at) => [direction(at)], no: () => [none] });
+  g.output("direction", chosen!);
+  return g;
+}
 
 export interface HeadResult {
   /** One per read. */

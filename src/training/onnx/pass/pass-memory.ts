@@ -1,9 +1,15 @@
 // Estimates the memory of a pass from the sizes of the model, to plan micro-batches. Kept values are counted exactly;
 // what a stage needs while it runs is rounded up from measurements.
-
-import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import type { Keeping } from "../packing/pack-plan.ts";
-import { ATTENTION_CHUNK, headPiece, SLICE_ROWS } from "../packing/piece-sizes.ts";
+import { type ModelConfig, readModelConfig } from "../../../model/checkpoint/model-config.ts";
+import type { LimitsTask } from "../../contract.ts";
+import {
+  ATTENTION_CHUNK,
+  attentionBlock,
+  headPiece,
+  type Keeping,
+  keepingAlone,
+  SLICE_ROWS,
+} from "../packing/pack-plan.ts";
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
 
@@ -36,4 +42,29 @@ export function passBytes(
     ATTENTION_CHUNK * longest * numHeads * (positionsPerBlock === null ? 6 : 6 + headDim / positionsPerBlock);
   const logits = 5 * Math.min(rows, headPiece(config)) * vocabSize;
   return 4 * (rows * (kept + passing) + Math.min(rows, SLICE_ROWS) * running + calls + logits);
+}
+
+// Finds the longest sequence that a trainer with this much memory can train. It follows from the sizes of the model
+// alone, so the server knows it before a job starts and leaves longer sequences out when it normalises.
+
+export const NO_BFLOAT16 = "the embedded trainer has no bfloat16 weights";
+
+/** In tokens, at most what is served; 0 when nothing fits. */
+export function longestSequence(task: Omit<LimitsTask, "rank">): number {
+  const { baseModel, weights, positionsPerBlock, activationBytes, maxSequenceLength } = task;
+  if (weights === "bfloat16") throw new Error(NO_BFLOAT16);
+  const config = readModelConfig(baseModel);
+  const block = attentionBlock(weights, positionsPerBlock);
+  const limits = {
+    bytes: (rows: number, longest: number, keeping: Keeping) => passBytes(config, block, rows, longest, keeping),
+    maxBytes: activationBytes,
+  };
+  // a longer sequence never takes less memory
+  let [fits, tooLong] = [0, maxSequenceLength + 1];
+  while (tooLong - fits > 1) {
+    const middle = Math.floor((fits + tooLong) / 2);
+    if (keepingAlone(middle, limits) === null) tooLong = middle;
+    else fits = middle;
+  }
+  return fits;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isSaid } from "./said.ts";
+import { isSaid } from "./record-reader.ts";
 
 const TRAJECTORY = JSON.stringify({
   reward: 1,

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { families, fixtureFolder } from "../../../test/reference/runner-driver.ts";
-import { readModelConfig } from "../../model/checkpoint/model-config.ts";
-import { longestSequence } from "./longest-sequence.ts";
-import { type Keeping, planMicroBatches } from "./packing/pack-plan.ts";
-import { passBytes } from "./pass/pass-memory.ts";
+import { families, fixtureFolder } from "../../../../test/reference/runner-driver.ts";
+import { readModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { type Keeping, planMicroBatches } from "../packing/pack-plan.ts";
+import { longestSequence, passBytes } from "./pass-memory.ts";
 
 const ATTENTION_BLOCK = { float32: null, int8: 16, int4: 16 };
 

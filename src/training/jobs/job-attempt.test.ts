@@ -3,7 +3,7 @@ import { benchesOfTest, ended, fakeTrainer, newModel, submit } from "../../../te
 import { createLog } from "../../observe/log.ts";
 import { RL_DEFAULTS } from "../config.ts";
 import type { Objective } from "../contract.ts";
-import { samplerWarning, smallStepsWarning } from "./job-warnings.ts";
+import { samplerWarning, smallStepsWarning } from "./job-attempt.ts";
 
 const policy = (precalculateLogprobs = false, truncated: number | null = null): Objective => ({
   kind: "policy",

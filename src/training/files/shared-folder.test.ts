@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { benchesOfTest, ended, newModel, stepFolder, submit } from "../../../test/fakes/training-service.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
-import { becomesVisible } from "./visible-files.ts";
+import { becomesVisible } from "./shared-folder.ts";
 
 const start = benchesOfTest();
 const later = (ms: number, work: () => void) => new Promise<void>((done) => setTimeout(() => done(work()), ms));
