@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { SMALL_FILES } from "./small-files.ts";
 
 const src = fileURLToPath(new URL("../src", import.meta.url));
 
@@ -192,6 +193,11 @@ it("no file but a table is longer than 350 lines", () => {
     .filter((file) => !TABLES.includes(file))
     .filter((file) => readFileSync(join(src, file), "utf8").split("\n").length > 351);
   expect(long).toEqual([]);
+});
+
+it("a file of at most 40 lines has a reason", () => {
+  const small = files.filter((file) => readFileSync(join(src, file), "utf8").split("\n").length <= 41);
+  expect(small.sort()).toEqual(Object.keys(SMALL_FILES).sort());
 });
 
 /** Where the sources match a pattern, as "file:line". */

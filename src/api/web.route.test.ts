@@ -37,7 +37,7 @@ function serve(folder: string) {
   const warnings: string[] = [];
   const app = Fastify();
   app.addHook("onRequest", async (_request, reply) => {
-    reply.header("access-control-allow-origin", "*"); // as cors.ts does for every route
+    reply.header("access-control-allow-origin", "*"); // as headers.ts does for every route
   });
   registerWebFiles(app, { log: { warn: (text: string) => warnings.push(text) } as unknown as Log }, folder);
   return { app, warnings };

@@ -1,5 +1,5 @@
 // Every error a client can get: its status, its `type` on the wire, what it means and how to fix it.
-// docs/reference/errors.md is generated from this table. access-errors.ts has the rows about callers and their rights.
+// docs/reference/errors.md is generated from this table.
 
 // One row of the error table.
 export interface ErrorRow {

@@ -16,7 +16,7 @@ export interface CompileJob {
 }
 
 export type CompileResult =
-  /** Sent once, when the thread has loaded. See thread-time.ts for `thread`. */
+  /** Sent once, when the thread has loaded. See compile-effort.ts for `thread`. */
   | { ready: true; thread: number | null }
   /** `ignored` lists schema keywords that no draft defines. */
   | { id: number; key: string; ignored: readonly string[] }

@@ -7,7 +7,7 @@ import { type AccountUse, totalOf } from "../store/tables/accounts.ts";
 import type { Tables, Transaction } from "../store/tables/tables.ts";
 import { TrainingError } from "./training-error.ts";
 
-/** Files that a server leaves behind when it dies stay this long (steps/file-upkeep.ts), and so does what it reserved. */
+/** Files that a server leaves behind when it dies stay this long (steps/step-upkeep.ts), and so does what it reserved. */
 const RESERVED_MS = 2 * 3_600_000;
 
 /** A reservation grows at least by this, so that small writes do not ask the database each time, and by more later. */

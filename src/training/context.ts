@@ -14,7 +14,7 @@ import type { RecordBound, Records } from "./records/records.ts";
 export interface TrainingContext extends Tables {
   /** For what must not be interrupted. Uses the tables that it passes on, not those of this context. */
   transaction: Transaction;
-  /** Tells the servers on the same store what to look at (jobs/hints.ts). */
+  /** Tells the servers on the same store what to look at (jobs/job-journal.ts). */
   hints: Pick<Store, "notify" | "listen">;
   /** Who this server is among those on the same store. */
   server: ServerPart;

@@ -41,7 +41,7 @@ export interface RunSpec {
   tokensOnly?: boolean;
   /** --allowed-engine-args. */
   allowedArgs: readonly string[];
-  /** More parameters for other engines, beside those of engine-args.ts. */
+  /** More parameters for other engines, beside those that sampling.ts lets through. */
   extra?: Readonly<Record<string, unknown>>;
 }
 

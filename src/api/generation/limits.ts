@@ -131,7 +131,7 @@ export function readChoiceCount(n: number | null | undefined): number {
   return count;
 }
 
-// Rules for the fields that chat and text completions share. sampling-bounds.ts has the bounds of sampling fields.
+// Rules for the fields that chat and text completions share. sampling.ts has the bounds of sampling fields.
 
 /** Other fields accept numbers written as strings; these do not. `source` is the body before parsing. */
 export function checkLogprobSpelling(source: Record<string, unknown>): void {

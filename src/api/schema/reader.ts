@@ -1,5 +1,5 @@
 // Reads a JSON value by its TypeBox schema into a typed value and collects the violations. All request bodies are read
-// here: chat and completions turn violations into a 400 (read-body.ts), training into a 422 (training/validation.ts).
+// here: chat and completions turn violations into a 400 (body.ts), training into a 422 (training/validation.ts).
 // Unknown object keys are dropped unless the schema sets additionalProperties. Rules between fields live elsewhere.
 //
 // Keywords: type, const, enum, properties, required, additionalProperties, patternProperties, maxProperties,

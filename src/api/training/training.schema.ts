@@ -1,5 +1,5 @@
 // Requests and replies of the training routes. The same schemas read requests and generate the OpenAPI document.
-// trajectory.schema.ts has the training data, config.schema.ts the options of a job.
+// trajectory.schema.ts has the training data, job-options.ts the options of a job.
 
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/tables/jobs.ts";

@@ -37,7 +37,7 @@ const sampled = {
   prompt_token_ids: TokenIds,
 };
 
-/** history-message.ts reads the other fields later, as chat does. */
+/** trajectory.wire.ts reads the other fields later, as chat does. */
 const content = orNull(Type.Union([Type.String(), Type.Array(Type.Unknown())]));
 
 export const HistoryMessageBody = Type.Object(

@@ -1,5 +1,5 @@
 // Checks the torch trainer before the first job does: the weights that are served, the command and its Python, and what
-// that Python tells (trainer-facts.check.ts). In the end it starts the trainer as the server would.
+// that Python tells. In the end it starts the trainer as the server would.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";

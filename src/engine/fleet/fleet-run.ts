@@ -1,5 +1,5 @@
 // One request of a fleet, wherever its choices run. All of them start on one replica. A choice that its replica lost
-// goes on alone on another one, as resume.ts allows, and the caller sees one stream: prefill once, every token once.
+// goes on alone on another one, as `remainder` allows, and the caller sees one stream: prefill once, every token once.
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import type { Finish, GenerateRequest, Generation, TokensOutput } from "../contract.ts";
 import { checkFinish } from "../finish.ts";

@@ -1,5 +1,5 @@
 // One engine of a fleet, as the fleet sees it: a vLLM or Flywheel server (../remote/), or an engine in this process
-// (local-replica.ts). A replica runs what it is given. It does not choose, queue or retry; the fleet does.
+// (LocalReplica). A replica runs what it is given. It does not choose, queue or retry; the fleet does.
 import type { Engine, EngineOutput, EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 
 /**

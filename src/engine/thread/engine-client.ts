@@ -38,7 +38,7 @@ export interface LoadedAdapter {
 
 /** What the worker gets at start. */
 export interface WorkerStart {
-  /** URL of a module that exports `createRunner` (see ../model-host.ts), and its options. */
+  /** URL of a module that exports `createRunner` (see ModelHost in engine-loop.ts), and its options. */
   module: string;
   options: unknown;
   scheduling: SchedulingOptions;

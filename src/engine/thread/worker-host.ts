@@ -12,7 +12,7 @@ import { StatCells } from "../stats.ts";
 import { type Command, EngineClient, type FromWorker, type ToWorker, type WorkerStart } from "./engine-client.ts";
 
 export interface ModelSpec {
-  /** URL of a JavaScript module that exports `createRunner` (see ../model-host.ts). */
+  /** URL of a JavaScript module that exports `createRunner` (see ModelHost in engine-loop.ts). */
   module: string;
   /** For `createRunner`, through structured clone. */
   options: unknown;

@@ -12,7 +12,7 @@ export function isFinal(status: JobStatus): boolean {
   return status !== "PENDING" && status !== "RUNNING";
 }
 
-// The rows of training jobs, for whoever does not run them: lease-table.ts writes what a running job does. A final
+// The rows of training jobs, for whoever does not run them: leases.ts writes what a running job does. A final
 // status and the event that announces it are committed together, so that no reader sees one without the other.
 
 /** The operations of a run. */
@@ -68,7 +68,7 @@ export type NewJob = Pick<
 > &
   JobBytes;
 
-/** What a job counts in the account of its workspace (account-table.ts). */
+/** What a job counts in the account of its workspace (accounts.ts). */
 export interface JobBytes {
   /** Its data and what it will leave. They count while it is open. */
   openBytes: number;

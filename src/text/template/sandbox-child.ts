@@ -1,4 +1,4 @@
-// The process that renders templates for render-process.ts: one job at a time, as plain messages. It holds nothing worth stealing
+// The process that renders templates for sandbox.ts: one job at a time, as plain messages. It holds nothing worth stealing
 // (it has no environment and reads no files) and may be killed at any moment.
 
 import { ChatTemplate } from "../chat-template.ts";

@@ -1,5 +1,5 @@
 // Tool calls behind marks: text, then a mark, one or more calls, and text again. The formats differ in their marks and in how
-// a call is read (call-syntax.ts). What begins like a call but is none stays content, including its mark.
+// a call is read (tool-format.ts). What begins like a call but is none stays content, including its mark.
 
 import { markerPrefix } from "../reasoning.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";

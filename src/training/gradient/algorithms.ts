@@ -2,8 +2,8 @@
 import { ratioOf } from "./importance.ts";
 
 // A policy-gradient algorithm: the loss of one token, given its importance ratio and advantage. The steps around it
-// (ratio level, cap, mask, tau, KL, truncated importance sampling, weights) are in ../loss.ts. To add an algorithm,
-// export one from a new file here, add it to registry.ts and give it a table test.
+// (ratio level, cap, mask, tau, KL, truncated importance sampling, weights) are in loss.ts. To add an algorithm,
+// write it here, add it to ALGORITHMS and give it a table test.
 
 export interface TokenTerms {
   /** Importance ratio after level, cap and mask. */
@@ -57,7 +57,7 @@ const cispo: Algorithm = {
   },
 };
 
-// The algorithms that a job can name. To add one, add a file beside this one and a line here.
+// The algorithms that a job can name.
 
 const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map(
   [cispo, ppo].map((algorithm) => [algorithm.name, algorithm]),

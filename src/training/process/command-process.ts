@@ -1,7 +1,7 @@
 // A trainer process made by a command line of the operator, such as torchrun. It dials back to a socket of ours and
 // sends one JSON object per line. Not over stdin and stdout: torchrun gives its ranks neither, and libraries print.
 // Both sides prove that they know a random secret, which is only in the environment of what we start, and the operator's key
-// if the trainer may run on other machines (key-proof.ts).
+// if the trainer may run on other machines (`proofOf`).
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";

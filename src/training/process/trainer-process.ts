@@ -85,7 +85,7 @@ export class ForkedProcess implements TrainerProcess {
   readonly #words = new LastWords();
   readonly #gone: Promise<void>;
 
-  /** `entry`: the script of the child; it speaks trainer-messages.ts. */
+  /** `entry`: the script of the child; it speaks ToTrainer and FromTrainer. */
   constructor(entry: URL, env: NodeJS.ProcessEnv = childEnvironment()) {
     this.#child = fork(entry, { stdio: ["ignore", "ignore", "pipe", "ipc"], env });
     this.#child.stderr!.on("data", (chunk: Buffer) => this.#words.add(chunk));

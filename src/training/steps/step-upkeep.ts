@@ -121,7 +121,7 @@ export class FileUpkeep {
 }
 
 // Removes steps: those that clients delete, and the oldest ones when a model has too many. The row goes first, so that
-// nobody can ask for the step any more. Its adapter and its files follow (file-upkeep.ts).
+// nobody can ask for the step any more. Its adapter and its files follow (FileUpkeep).
 export class StepRetention {
   readonly #context: TrainingContext;
   readonly #policies: Policies;

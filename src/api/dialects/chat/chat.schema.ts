@@ -1,4 +1,4 @@
-// Wire schemas of the chat completion request and of a batch of them. Response schemas are in chat.response-schema.ts.
+// Wire schemas of the chat completion request, of a batch of them, and of the replies.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { Message, templateFields } from "../../generation/messages.ts";

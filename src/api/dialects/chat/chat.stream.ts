@@ -1,5 +1,5 @@
 // The streaming chat reply: deltas in, `data:` events out. Every key is where clients of this dialect expect it
-// (docs/reference/wire.md). Output that cannot be sent yet is merged (chat.pending.ts).
+// (docs/reference/wire.md). Output that cannot be sent yet is merged (PendingChunk).
 
 import { randomUUID } from "node:crypto";
 import type { Static } from "typebox";

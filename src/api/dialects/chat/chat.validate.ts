@@ -1,6 +1,6 @@
 // Reads a chat request, or a batch of them, and checks the rules between its fields. Some rules look at the body as it came,
 // because they care about its spelling; the others look at the values as read. Rules that other routes share are in
-// request/field-rules.ts.
+// generation/limits.ts.
 import { ServiceError } from "../../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../../generation/constraint.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../../generation/limits.ts";

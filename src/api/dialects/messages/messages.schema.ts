@@ -1,5 +1,5 @@
 // Wire schemas of the Messages API of Anthropic. Content blocks and tools have many variants, most of which Anthropic hosts;
-// blocks.ts and tools.ts read them and say why one is refused.
+// messages.translate.ts reads them and says why one is refused.
 import { type Static, Type } from "typebox";
 import { AnyObject, int64, nullable, orNull, refused } from "../../schema/body.ts";
 

@@ -1,6 +1,6 @@
 // Shared files in an S3 bucket. Every server has a local copy of the steps that it uses, bounded in size; the data of jobs,
 // their records and gradients are here only while somebody works on them. Steps never change and their names come from their content
-// (step-manifest.ts), so they are written once and every byte is checked when it is read. The local folder belongs to this
+// (step-cache.ts), so they are written once and every byte is checked when it is read. The local folder belongs to this
 // process. Curves, staging folders and what a trainer reads and writes stay in it.
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
