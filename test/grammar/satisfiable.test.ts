@@ -185,6 +185,17 @@ describe("what random schemas found", () => {
     expect(refusal({ kind: "json_schema", schema: schema as never, json: plainJson })).toMatch(/never be satisfied/);
   });
 
+  test("drafts 4 to 7: a listed value must be rejected by a negated reference alone", () => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const definitions = { low: { exclusiveMaximum: -3 } };
+    const not = { $ref: "#/definitions/low", type: "object" };
+    const schema = { $schema, definitions, not, oneOf: [{ enum: [null, -4, 5] }] };
+    const key = compiled(schema);
+    expect(["null", "-4", "5"].filter((text) => acceptsText(key, text))).toEqual(["5"]);
+    const conditional = { $schema, definitions, enum: [null, 5], if: { not }, else: false };
+    expect(["null", "5"].filter((text) => acceptsText(compiled(conditional), text))).toEqual(["5"]);
+  });
+
   test("a part that is enforced only in part does not make a schema impossible", () => {
     const schema = {
       allOf: [

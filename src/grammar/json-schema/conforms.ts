@@ -33,6 +33,8 @@ export class Validator {
   readonly #branches = new WeakMap<readonly Schema[], Map<string, Schema[]>>();
   readonly #matchers = new Map<string, Matcher[]>();
   #depth = 0;
+  /** Drafts 4 to 7: whether what stands beside a $ref is ignored. A value that must not be valid is so in either reading. */
+  #lenient = false;
 
   constructor(document: SchemaDocument) {
     this.#document = document;
@@ -51,7 +53,8 @@ export class Validator {
 
   #valid(value: JsonValue, schema: SchemaObject, path: string): boolean {
     spendEffort(6);
-    const keywords = this.#document.keywords(schema, path);
+    const all = this.#document.keywords(schema, path);
+    const keywords = this.#lenient && this.#document.maySkipSiblings(all) ? { $ref: all.$ref! } : all;
     const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
     for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
       if (keywords[keyword] !== undefined) {
@@ -92,10 +95,30 @@ export class Validator {
     if (anyOf !== undefined && !this.#candidates(value, anyOf as Schema[]).some((branch) => valid(value, branch))) {
       return false;
     }
-    const matching = (branches: Schema[]) => this.#candidates(value, branches).filter((branch) => valid(value, branch));
-    if (oneOf !== undefined && matching(oneOf as Schema[]).length !== 1) return false;
-    if (not !== undefined && valid(value, not)) return false;
-    return condition === undefined || valid(value, valid(value, condition) ? keywords.then : keywords.else);
+    if (oneOf !== undefined) {
+      const branches = this.#candidates(value, oneOf as Schema[]);
+      const matching = () => branches.filter((branch) => valid(value, branch)).length;
+      const [own, other] = [matching(), this.#otherwise(matching)];
+      if (this.#lenient ? own === 0 || other > 1 : own !== 1 || other !== 1) return false;
+    }
+    if (not !== undefined && this.#otherwise(() => valid(value, not))) return false;
+    if (condition === undefined) return true;
+    const holds = valid(value, condition);
+    const both = [holds, this.#otherwise(() => valid(value, condition))].map((each) =>
+      valid(value, each ? keywords.then : keywords.else),
+    );
+    return this.#lenient ? both.includes(true) : !both.includes(false);
+  }
+
+  /** What a question answers in the other reading of a $ref with siblings. */
+  #otherwise<Answer>(ask: () => Answer): Answer {
+    if (!this.#document.early) return ask();
+    this.#lenient = !this.#lenient;
+    try {
+      return ask();
+    } finally {
+      this.#lenient = !this.#lenient;
+    }
   }
 
   /** The branches that may hold: those without a constant, and those with this one. */
