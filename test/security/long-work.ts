@@ -355,6 +355,42 @@ export const LONG_WORK: LongWork[] = [
     }),
   },
   {
+    name: "batch, one schema as text",
+    path: "/v1/chat/completions/batch",
+    body: () => ({
+      ...short,
+      messages: many(1000, () => hello),
+      structured_outputs: { json: JSON.stringify({ properties: fields(29_000, () => ({})) }) },
+    }),
+  },
+  {
+    name: "batch, stops",
+    path: "/v1/chat/completions/batch",
+    body: () => ({ ...short, messages: many(5000, () => hello), stop: many(29_000, (i) => `s${i}`) }),
+  },
+  {
+    name: "1,000 prompts with bias",
+    path: "/v1/completions",
+    body: () => ({
+      ...short,
+      prompt: many(1000, () => [5]),
+      logit_bias: Object.fromEntries(many(58_000, (i) => [i % 256, 1])),
+      allowed_token_ids: many(70_000, (i) => i % 250),
+    }),
+  },
+  {
+    name: "1,000 prompts with stops",
+    path: "/v1/completions",
+    body: () => ({ ...short, prompt: many(1000, () => [5]), stop: many(1000, (i) => `${i}`.padStart(64, "é")) }),
+  },
+  ...Object.entries(TEXTS).map(
+    ([name, text]): LongWork => ({
+      name: `bad_words of ${name}`,
+      path: CHAT,
+      body: () => ({ ...short, messages: hello, bad_words: many(64, () => `x${text(60_000).slice(0, 990)}`) }),
+    }),
+  ),
+  {
     name: "responses input",
     path: "/v1/responses",
     body: () => ({ max_output_tokens: 16, input: many(60_000, () => user("x")) }),
@@ -446,6 +482,15 @@ export const LONG_WORK: LongWork[] = [
     name: "a long reply with log-probabilities",
     path: CHAT,
     body: () => ({ messages: hello, max_tokens: 200, ignore_eos: true, n: 8, logprobs: true, top_logprobs: 20 }),
+  },
+  {
+    name: "a long response with log-probabilities",
+    path: "/v1/responses",
+    body: () => ({
+      ...{ input: "hi", include: ["message.output_text.logprobs"], top_logprobs: 20 },
+      max_output_tokens: 480,
+      stream: true,
+    }),
   },
   {
     name: "chat_template_kwargs, as many as allowed",

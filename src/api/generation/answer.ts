@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { errorEnvelope, type ServiceError } from "../../errors/service-error.ts";
+import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import { orAborted } from "../../pacing/turns.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { refusing, toWireError } from "../http/errors.ts";
@@ -156,6 +156,7 @@ export async function answer(
   const preparing = prepare();
   try {
     const { runs: prepared, logprobs, whole, streamed } = await orAborted(preparing, live.cancelled);
+    checkGrammars(prepared);
     const owner = service.config.sharePrefixCache ? null : client.workspace.id;
     const held = service.logprobMemory.hold(client.id, logprobs, reply.raw);
     const runs = prepared.map(({ request: asked, choices }) => {
@@ -189,6 +190,18 @@ export async function answer(
     if (live.cancelled.aborted) preparing.then(end, end);
     else end();
   }
+}
+
+/** Bytes of compiled constraints that the engine gets for all prompts of a request. One has at most 4 MiB. */
+const MOST_GRAMMAR_BYTES = 64 * 2 ** 20;
+
+function checkGrammars(runs: readonly Run[]): void {
+  const bytes = runs.reduce((sum, { request }) => sum + (request.grammar?.length ?? 0), 0);
+  if (bytes <= MOST_GRAMMAR_BYTES) return;
+  const message =
+    `The constraint takes ${bytes / runs.length} bytes for each of ${runs.length} prompts, and all of them may take ` +
+    `${MOST_GRAMMAR_BYTES}: send fewer prompts in one request.`;
+  throw new ServiceError("invalid_constraint", message);
 }
 
 /** In characters. Larger ones are sent in pieces: making bytes of 200 MB at once would hold up everybody, and take as much memory again. */

@@ -95,6 +95,7 @@ async function prepareBatch(
   let logprobs = 0;
   for (const [index, chat] of chats.entries()) {
     if (index > 0) await service.turns.next();
+    if (index > 0 && context.stopped.aborted) break; // nobody waits for the others
     const one = await prepareChat(service, chat, context);
     logprobs += one.logprobs;
     checkLogprobAmount(logprobs, "top_logprobs");

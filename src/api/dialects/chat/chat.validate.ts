@@ -7,6 +7,7 @@ import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "..
 import { checkContinuation } from "../../generation/messages.ts";
 import { type CustomTools, effortFields, NO_CUSTOM_TOOLS, plainRequest } from "../../generation/openai-extensions.ts";
 import { readRepetitionDetection } from "../../generation/sampling.ts";
+import { checkRepeated } from "../../request/repeated-fields.ts";
 import { readBody } from "../../schema/body.ts";
 import { BatchRequest, type ChatBody, ChatRequest, ExtendedBatchRequest, ExtendedChatRequest } from "./chat.schema.ts";
 
@@ -35,6 +36,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkSpelling(source, rules);
   checkMessageCount(source.messages, source, rules);
   const { body, custom, ignored } = readChat(raw ?? null, rules);
+  checkMessages(body.messages);
   return { body, custom, shape: checkRules(body, source, rules), ignored };
 }
 
@@ -56,6 +58,7 @@ export function translatedChat(
 ): ValidatedChat {
   const source = { ...body };
   checkMessageCount(body.messages, source, rules);
+  checkMessages(body.messages);
   return { body, custom, shape: checkRules(body, source, rules), ignored };
 }
 
@@ -74,10 +77,14 @@ export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
   if ((settings.tools ?? []).length > 0) throw refuse("invalid_value", "A batch cannot use tools.", "tools");
   const source = raw as Record<string, unknown>;
   checkSpelling(source, rules);
-  return conversations.map((messages) => {
+  for (const messages of conversations) {
     checkMessageCount(messages, source, rules);
-    const body = { ...settings, messages };
-    return { body, custom: NO_CUSTOM_TOOLS, shape: checkRules(body, source, rules), ignored };
+    checkMessages(messages);
+  }
+  checkRepeated(settings, conversations.length);
+  const shape = checkRules(settings, source, rules);
+  return conversations.map((messages) => {
+    return { body: { ...settings, messages }, custom: NO_CUSTOM_TOOLS, shape, ignored };
   });
 }
 
@@ -86,9 +93,17 @@ function checkSpelling(source: Record<string, unknown>, { extensions }: ChatRule
   if (!extensions) checkToolChoiceSpelling(source);
 }
 
-/** Checks the rules between fields. Returns what response_format or structured_outputs asks for. */
-function checkRules(body: ChatBody, source: Record<string, unknown>, rules: ChatRules): WantedShape | null {
-  if (body.messages.length === 0) throw refuse("invalid_value", "messages must have at least one message.", "messages");
+type ChatSettings = Omit<ChatBody, "messages">;
+
+function checkMessages(messages: ChatBody["messages"]): void {
+  if (messages.length === 0) throw refuse("invalid_value", "messages must have at least one message.", "messages");
+}
+
+/**
+ * Checks the rules between the other fields: once for all conversations of a batch, because they may be long. Returns what
+ * response_format or structured_outputs asks for.
+ */
+function checkRules(body: ChatSettings, source: Record<string, unknown>, rules: ChatRules): WantedShape | null {
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkLogprobs(body);
@@ -129,7 +144,7 @@ function checkMessageCount(messages: unknown, source: Record<string, unknown>, {
   }
 }
 
-function checkLogprobs(body: ChatBody): void {
+function checkLogprobs(body: ChatSettings): void {
   if ((body.top_logprobs ?? 0) < -1) {
     throw refuse("invalid_value", "top_logprobs must be 0 or more, or -1 for the whole vocabulary.", "top_logprobs");
   }
@@ -142,7 +157,7 @@ export function checkTopLogprobs(body: Pick<ChatBody, "top_logprobs">, wanted: b
   }
 }
 
-function checkTools(body: ChatBody, rules: ChatRules): void {
+function checkTools(body: ChatSettings, rules: ChatRules): void {
   const choice = body.tool_choice ?? "none";
   const tools = body.tools ?? [];
   if (choice === "none") return;

@@ -27,6 +27,7 @@ import {
 import { jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
+import { checkRepeated } from "../../request/repeated-fields.ts";
 import { errorReplies, readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import { CompletionChunks, PromptChoices } from "./completions.reply.ts";
@@ -60,6 +61,8 @@ function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }
   if (body.suffix !== undefined && body.suffix !== null && body.suffix !== "") {
     throw new ServiceError("invalid_value", "suffix is not supported.", { param: "suffix" });
   }
+  const { thinking } = body.forwarded ?? {};
+  checkRepeated(body, prompts.length, thinking ? thinking.start_ids.length + thinking.end_ids.length : 0);
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkPriority(body, rules.policy);
@@ -129,6 +132,7 @@ async function prepareCompletion(
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();
+    if (promptIndex > 0 && stopped.aborted) break; // nobody waits for the others
     const { ids, text } = await readPrompt(
       service,
       prompt,
