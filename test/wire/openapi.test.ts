@@ -67,8 +67,22 @@ it("says which errors every route gives, each once", () => {
       }
     }
   }
-  expect(Object.keys(paths["/v1/chat/completions"].post.responses)).toContain("429");
-  expect(Object.keys(paths["/v1/preview/models/{id}"].get.responses)).toContain("404");
+  const given = (method: string, path: string) => Object.keys(paths[path][method].responses);
+  for (const path of [
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/inference/v1/generate",
+    "/v1/structured_outputs/inspect",
+  ]) {
+    expect(given("post", path), path).toEqual(expect.arrayContaining(["400", "404", "409", "429"]));
+  }
+  for (const path of ["/tokenize", "/detokenize", "/v1/messages/count_tokens", "/invocations"]) {
+    expect(given("post", path), path).toEqual(expect.arrayContaining(["400", "404", "429"]));
+  }
+  for (const path of ["/v1/preview/models", "/v1/preview/training-jobs", "/v1/training/runs:resolve"]) {
+    expect(given("post", path), path).toEqual(expect.arrayContaining(["404", "409", "422", "429", "507"]));
+  }
+  expect(given("get", "/v1/preview/models/{id}")).toContain("404");
 });
 
 it("renders the reference page without scripts or downloads", async () => {

@@ -17,7 +17,7 @@ type Responses = Record<string, object>;
 export interface DescribedOperation {
   tags?: string[];
   security?: unknown[];
-  requestBody?: object;
+  requestBody?: { content?: Record<string, { schema?: { properties?: object } }> };
   responses?: Responses;
 }
 
@@ -28,21 +28,36 @@ interface CommonError {
 }
 
 const isClosed = ({ security }: DescribedOperation) => security?.length !== 0;
+const has = ({ tags }: DescribedOperation, tag: string) => tags?.includes(tag) === true;
+const takesBody = ({ requestBody }: DescribedOperation) => requestBody !== undefined;
+/** Or a job: something that may not be there. */
+const namesModel = ({ requestBody }: DescribedOperation) =>
+  Object.values(requestBody?.content ?? {}).some(({ schema }) =>
+    /"(?:model|model_id|spec)":/.test(JSON.stringify(schema)),
+  );
 
 /** By status. */
 const COMMON_ERRORS: Record<string, CommonError> = {
-  400: { description: "The request is not valid.", given: ({ requestBody }) => requestBody !== undefined },
+  400: { description: "The request is not valid.", given: takesBody },
   401: { description: "The token is missing, unknown, revoked or expired.", given: isClosed },
   403: { description: "The token lacks the scope that the route needs.", given: isClosed },
-  404: { description: "The caller has nothing of this name.", given: (_, path) => path.includes("{") },
-  409: { description: "The request conflicts with what is there, or was ended.", given: () => false },
-  413: { description: "The body is too large.", given: ({ requestBody }) => requestBody !== undefined },
+  404: {
+    description: "The caller has nothing of this name.",
+    given: (operation, path) => path.includes("{") || namesModel(operation),
+  },
+  409: {
+    description: "The request conflicts with what is there, or was ended.",
+    given: (operation) => takesBody(operation) && (has(operation, "inference") || has(operation, "training")),
+  },
+  413: { description: "The body is too large.", given: takesBody },
   422: { description: "A field is not valid.", given: () => false },
   429: {
     description: "The server is full, or a limit is reached.",
-    given: ({ tags }) => tags?.includes("inference") === true,
+    given: (operation) =>
+      has(operation, "inference") || (takesBody(operation) && (has(operation, "text") || has(operation, "training"))),
   },
   503: { description: "Try again later.", given: isClosed },
+  507: { description: "The disk is full.", given: (operation) => takesBody(operation) && has(operation, "training") },
 };
 
 /** Shares the errors of all operations: `components.responses` has one of each shape and status. */

@@ -22,7 +22,7 @@ import { toSamplingParams } from "../generation/sampling.ts";
 import { principalOf } from "../http/auth.ts";
 import { refusing } from "../http/errors.ts";
 import type { ServedModel } from "../models/model-registry.ts";
-import { ErrorBody, nullable, orNull, readBody } from "../schema/body.ts";
+import { errorReplies, nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 const MOST_TOKENS = 4096;
@@ -88,7 +88,7 @@ export function registerInspect(app: FastifyInstance, service: Service): void {
         summary: "What a constraint allowed at each token of an output, and what the model preferred",
         tags: ["text"],
         body: InspectRequest,
-        response: { 200: InspectReply, 400: ErrorBody },
+        response: { 200: InspectReply, ...errorReplies(400, 409) },
       },
     },
     (request, reply) =>
