@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
-import { orAborted } from "../../pacing/turns.ts";
+import { givingWay, orAborted } from "../../pacing/turns.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { refusing, toWireError } from "../http/errors.ts";
 import { requestIdOf } from "../http/headers.ts";
@@ -209,15 +209,18 @@ const LARGE_REPLY = 2 ** 20;
 const PIECE = 65_536;
 
 function inPieces(text: string): Readable {
-  return Readable.from(
-    (function* () {
-      for (let at = 0, end = 0; at < text.length; at = end) {
-        end = Math.min(at + PIECE, text.length);
-        if (/[\ud800-\udbff]/.test(text[end - 1]!)) end++; // half of a character has no bytes
-        yield text.slice(at, end);
-      }
-    })(),
-  );
+  return Readable.from(piecesOf(text));
+}
+
+/** Gives way: a connection that takes all of it at once would keep everybody else waiting. */
+async function* piecesOf(text: string): AsyncGenerator<string> {
+  const giveWay = givingWay();
+  for (let at = 0, end = 0; at < text.length; at = end) {
+    end = Math.min(at + PIECE, text.length);
+    if (/[\ud800-\udbff]/.test(text[end - 1]!)) end++; // half of a character has no bytes
+    await giveWay();
+    yield text.slice(at, end);
+  }
 }
 
 /** `owner`: the workspace whose requests share prefixes; null = all do. Hexadecimal, as vLLM takes no other salts. */

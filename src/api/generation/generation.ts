@@ -1,6 +1,7 @@
 // A request's generation on the engine: what is asked of it, and what comes back.
 import type { Finish, GenerateRequest, Generation, PrefillOutput, UsageOutput } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors/service-error.ts";
+import { givingWay } from "../../pacing/turns.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { noText, OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning.ts";
@@ -183,6 +184,7 @@ export class GenerationRun {
     live.begins(request.promptTokenIds.length, request.priority);
     const generation = this.#service.engine.generate(request);
     this.#generation = generation;
+    const giveWay = givingWay();
     for await (const output of generation) {
       if (output.type !== "tokens") {
         this.#cachedTokens = output.cachedTokens ?? 0;
@@ -196,6 +198,8 @@ export class GenerationRun {
       const choice = choices[output.index]!;
       const failed = output.finish?.reason === "error" ? output.finish : null;
       // Tokens before the error count, because a stop string in them may have ended the choice.
+      // a fast engine would fill the loop with the log-probabilities of many steps
+      if (request.sampling.logprobs !== null) await giveWay();
       const delta = choice.accept(failed === null ? output : { ...output, finish: null });
       held?.add(delta.logprobs);
       if (delta.stopEngine) generation.stop(output.index);

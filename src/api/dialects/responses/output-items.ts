@@ -2,6 +2,7 @@
 // streamed one are built here, so they have the same items.
 import type { CallDelta, ReplyDelta } from "../../../text/reply-parser.ts";
 import type { WireTokenLogprob } from "../../generation/reply.ts";
+import { LogprobList } from "../../responses/logprob-list.ts";
 
 type Status = "in_progress" | "completed" | "incomplete";
 
@@ -9,7 +10,7 @@ interface TextPart {
   type: "output_text" | "reasoning_text";
   text: string;
   annotations?: [];
-  logprobs?: WireTokenLogprob[];
+  logprobs?: LogprobList;
 }
 
 export type OutputItem = { id: string; status: Status } & (
@@ -40,6 +41,8 @@ interface HeldToken {
 
 export class OutputItems {
   readonly items: OutputItem[] = [];
+  /** Of all items. */
+  readonly lists: LogprobList[] = [];
   readonly #options: OutputOptions;
   readonly #emit: Emit;
   /** Text of the open item that was not announced yet. */
@@ -110,7 +113,7 @@ export class OutputItems {
     const item = this.#open;
     if (item?.type !== "message") return;
     const logprobs = tokens.flatMap(({ logprob }) => logprob ?? []);
-    item.content[0]!.logprobs!.push(...logprobs);
+    item.content[0]!.logprobs!.add(logprobs);
     this.#unsentLogprobs.push(...logprobs);
   }
 
@@ -155,10 +158,16 @@ export class OutputItems {
     item.content.push(
       type === "reasoning"
         ? { type: "reasoning_text", text: "" }
-        : { type: "output_text", text: "", annotations: [], logprobs: [] },
+        : { type: "output_text", text: "", annotations: [], logprobs: this.#newList() },
     );
     this.#event("response.content_part.added", { content_index: 0, part: item.content[0] });
     return item;
+  }
+
+  #newList(): LogprobList {
+    const list = new LogprobList(this.lists.length);
+    this.lists.push(list);
+    return list;
   }
 
   /** `own`: the id that the model gave the call. */

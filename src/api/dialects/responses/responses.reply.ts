@@ -2,12 +2,12 @@
 // the events of each item, and at last completed, incomplete or failed. Text that cannot be sent yet is merged.
 
 import type { ServiceError } from "../../../errors/service-error.ts";
-import { writeExactJson } from "../../../json/exact-json.ts";
 import type { ChunkSource } from "../../generation/answer.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
 import type { UsageCounts } from "../../generation/reply.ts";
 import { namedEvent } from "../../http/streams.ts";
+import { writeWithLists } from "../../responses/logprob-list.ts";
 import { type OutputItem, OutputItems, type OutputOptions } from "./output-items.ts";
 import type { ResponsesBody } from "./responses.schema.ts";
 
@@ -37,11 +37,11 @@ interface ResponseState {
   store: boolean;
 }
 
-/** JSON text. Schemas of tools have their numbers as the client wrote them. */
-function responseJson(facts: ResponseFacts, state: ResponseState): string {
+/** Schemas of tools have their numbers as the client wrote them. */
+function responseOf(facts: ResponseFacts, state: ResponseState): object {
   const { body } = facts;
   const ended = state.status !== "in_progress";
-  return writeExactJson({
+  return {
     id: facts.id,
     object: "response",
     created_at: facts.createdAt,
@@ -73,7 +73,7 @@ function responseJson(facts: ResponseFacts, state: ResponseState): string {
     usage: ended && state.counts !== null ? usageOf(facts.promptTokens, state.counts) : null,
     user: body.user ?? null,
     ...(facts.policyVersion === null ? {} : { policy_version: facts.policyVersion }),
-  });
+  };
 }
 
 function usageOf(promptTokens: number, { completion, cached, reasoning }: UsageCounts) {
@@ -103,7 +103,7 @@ export class ResponseReply implements ChunkSource {
     this.#facts = facts;
     this.#keep = keep;
     this.#items = new OutputItems(options, (type, fields) => {
-      if (streams) this.#event(type, JSON.stringify(fields).slice(1, -1));
+      if (streams) this.#event(type, this.#write(fields).slice(1, -1));
     });
   }
 
@@ -170,7 +170,11 @@ export class ResponseReply implements ChunkSource {
   }
 
   #json(state: Pick<ResponseState, "status" | "error" | "store">): string {
-    return responseJson(this.#facts, { ...state, output: this.#items.items, counts: this.#counts });
+    return this.#write(responseOf(this.#facts, { ...state, output: this.#items.items, counts: this.#counts }));
+  }
+
+  #write(value: object): string {
+    return writeWithLists(value, this.#items.lists);
   }
 
   /** `members`: the other fields as JSON, without braces. */
