@@ -36,14 +36,31 @@ const EXACT_DIGITS = 15;
 /** Beyond so many characters a number is not a double, and working out which one it would be takes long. */
 const LONGEST_DOUBLE = 1000;
 
+/** Each number is looked at, which takes far longer than reading it. */
+export class TooManyNumbers extends Error {
+  override name = "TooManyNumbers";
+}
+
+/** Numbers that may still be looked at. */
+interface Allowance {
+  numbers: number;
+}
+
+const ANY_NUMBER: Allowance = { numbers: Number.POSITIVE_INFINITY };
+
 /** JSON text with the numbers replaced that need it. Text that is not JSON does not become JSON. */
 export function markNumbers(text: string): string {
+  return marked(text, ANY_NUMBER);
+}
+
+function marked(text: string, left: Allowance): string {
   const parts: string[] = [];
   let copied = 0;
   for (let i = 0; i < text.length; i++) {
     const char = text[i]!;
     if (char === '"') i = stringEnd(text, i);
     if (char !== "-" && !isDigit(char)) continue;
+    if (--left.numbers < 0) throw new TooManyNumbers();
     const start = i;
     END_OF_NUMBER.lastIndex = i + 1;
     const end = END_OF_NUMBER.exec(text)?.index ?? text.length;
@@ -57,29 +74,36 @@ export function markNumbers(text: string): string {
   return copied === 0 ? text : parts.join("") + text.slice(copied);
 }
 
-/** The same, only in the fields of tools and tool calls that templates print. Strings cannot match: quotes are escaped. */
-export function markPrintedNumbers(text: string): string {
+/**
+ * The same, only in the fields of tools and tool calls that templates print. Strings cannot match: quotes are escaped. Throws if
+ * they have more than `most` numbers.
+ */
+export function markPrintedNumbers(text: string, most: number = Number.POSITIVE_INFINITY): string {
+  const left = { numbers: most };
   const printedField = /"(?:parameters|arguments|input_schema|input)"\s*:\s*(?=[{[])/g;
   const parts: string[] = [];
   let copied = 0;
   while (printedField.exec(text) !== null) {
     const start = printedField.lastIndex;
     const end = valueEnd(text, start);
-    parts.push(text.slice(copied, start), markNumbers(text.slice(start, end)));
+    parts.push(text.slice(copied, start), marked(text.slice(start, end), left));
     copied = end;
     printedField.lastIndex = end;
   }
   return copied === 0 ? text : parts.join("") + text.slice(copied);
 }
 
+const BRACKET_OR_QUOTE = /["[\]{}]/g;
+
 /** Index after the object or list that opens at `start`; the end of the text if it never closes. */
 function valueEnd(text: string, start: number): number {
   let depth = 0;
-  for (let i = start; i < text.length; i++) {
-    const char = text[i]!;
-    if (char === '"') i = stringEnd(text, i);
+  BRACKET_OR_QUOTE.lastIndex = start;
+  for (let found = BRACKET_OR_QUOTE.exec(text); found !== null; found = BRACKET_OR_QUOTE.exec(text)) {
+    const [char] = found;
+    if (char === '"') BRACKET_OR_QUOTE.lastIndex = stringEnd(text, found.index) + 1;
     else if (char === "{" || char === "[") depth++;
-    else if ((char === "}" || char === "]") && --depth === 0) return i + 1;
+    else if (--depth === 0) return found.index + 1;
   }
   return text.length;
 }

@@ -680,6 +680,16 @@ export const LONG_WORK: LongWork[] = [
       ],
     }),
   },
+  ...["1.5", "1.0"].map(
+    (number): LongWork => ({
+      name: `training calls with numbers such as ${number}`,
+      path: "/v1/preview/training-jobs",
+      body: () =>
+        `{"model_id":"${NO_MODEL}","trajectory_groups":[{"trajectories":[{"reward":1,"messages_and_choices":[{"role":"user",` +
+        `"content":"hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"t","arguments":` +
+        `{"a":[${many(1_900_000, () => number).join(",")}]}}}]}]}]}]}`,
+    }),
+  ),
   {
     name: "training logprobs",
     path: "/v1/preview/training-jobs",

@@ -41,6 +41,7 @@ const CHOSEN = [
   "training fields",
   "training metadata, as much as allowed",
   "training messages, as many as allowed",
+  "training calls with numbers such as 1.5",
 ];
 
 let victim: Victim;

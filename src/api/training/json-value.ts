@@ -2,7 +2,7 @@
 // values as the bytes arrive, so that later code cannot recurse too deeply or block for long. Numbers that templates
 // print keep their written form. Errors say what is wrong with a value, not where it is.
 
-import { markPrintedNumbers } from "../../json/exact-json.ts";
+import { markPrintedNumbers, TooManyNumbers } from "../../json/exact-json.ts";
 import { stringEnd } from "../../json/json.ts";
 
 /**
@@ -18,6 +18,9 @@ export const MAX_PARTS = 500_000;
 
 /** Fields of one object. Each new name costs more than a value. */
 export const MAX_FIELDS = 10_000;
+
+/** Numbers of one value that templates print: in the arguments of calls and the parameters of tools. */
+const MAX_PRINTED_NUMBERS = 60_000;
 
 const MAX_DEPTH = 200;
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
@@ -158,8 +161,12 @@ function readJson(bytes: Uint8Array): ReadValue {
 /** Throws if the text is not JSON. */
 export function parseValue(text: string): unknown {
   try {
-    return JSON.parse(markPrintedNumbers(text));
+    return JSON.parse(markPrintedNumbers(text, MAX_PRINTED_NUMBERS));
   } catch (cause) {
+    if (cause instanceof TooManyNumbers) {
+      const message = `has more than ${MAX_PRINTED_NUMBERS} numbers in tools and their calls`;
+      throw new BadValueError(message, { tooLarge: true, cause });
+    }
     throw new BadValueError("is not valid JSON", { cause });
   }
 }
