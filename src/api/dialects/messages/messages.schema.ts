@@ -1,6 +1,7 @@
 // Wire schemas of the Messages API of Anthropic. Content blocks and tools have many variants, most of which Anthropic hosts;
 // messages.translate.ts reads them and says why one is refused.
 import { type Static, Type } from "typebox";
+import { samplingFields } from "../../generation/fields.schema.ts";
 import { AnyObject, int64, nullable, orNull, refused } from "../../schema/body.ts";
 
 const Blocks = Type.Union([Type.String(), Type.Array(AnyObject)]);
@@ -51,6 +52,7 @@ export const MessagesRequest = Type.Object(
         description: "Lower values are scheduled earlier. An extension, which X-Vllm-Priority sets too.",
       }),
     ),
+    cache_salt: samplingFields.cache_salt,
     metadata: orNull(AnyObject, { description: "Accepted without effect." }),
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
     container: orNull(refused("containers are not offered here")),

@@ -148,6 +148,7 @@ export function chatOf(body: MessagesBody, parsesReasoning: boolean): ChatBody {
     stop: body.stop_sequences ?? null,
     stream: body.stream ?? false,
     ...(body.priority === undefined ? {} : { priority: body.priority }),
+    ...(body.cache_salt == null ? {} : { cache_salt: body.cache_salt }),
     temperature: body.temperature ?? null,
     top_p: body.top_p ?? null,
     top_k: body.top_k ?? null,
