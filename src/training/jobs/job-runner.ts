@@ -2,6 +2,7 @@
 // However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
+import { clientText } from "../../errors/client-text.ts";
 import { CommitUnknown, DISK_FULL, isDiskFull, isStoreAway } from "../../errors/faults.ts";
 import { SerialWork } from "../../pacing/work.ts";
 import type { JobEnd, JobRecord } from "../../store/tables/jobs.ts";
@@ -12,6 +13,8 @@ import { TrainingError } from "../training-error.ts";
 import { cancelled, failed, JOB_CANCEL, JOB_WAITING, type JobJournal } from "./job-journal.ts";
 
 const RETRY_MS = 2_000;
+/** What a job says of an exception whose text is not for clients. */
+const UNEXPECTED = "the server met an unexpected error, which its log has";
 
 /** How often to look whether a job on another server has stopped. */
 const LOOK_MS = 250;
@@ -206,7 +209,7 @@ export class JobRunner {
         await this.#requeue(lease);
         return;
       }
-      const said = isDiskFull(error) ? DISK_FULL : error instanceof Error ? error.message : String(error);
+      const said = isDiskFull(error) ? DISK_FULL : clientText(error, UNEXPECTED);
       const message = await this.#forClients(job, said);
       if (error instanceof Stop) log.info("training job cancelled", { job: job.id, model: job.modelId, message });
       else log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
