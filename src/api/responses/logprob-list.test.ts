@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { LogprobList, writeWithLists } from "./logprob-list.ts";
 
-const entry = (token: string) => ({ token, logprob: -1, bytes: null, top_logprobs: [] });
+const entry = (token: string) => ({ token, logprob: -1, bytes: [1], top_logprobs: [] });
 
 it("writes the entries as JSON in the place of their list, however they came", () => {
   const lists = [new LogprobList(0), new LogprobList(1)];
