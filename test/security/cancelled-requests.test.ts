@@ -1,6 +1,6 @@
 // Whoever sends a costly request must be able to end it at any moment, also before the engine has it, and nobody may end
 // those of others.
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { GrammarService } from "../../src/grammar/grammar-service.ts";
 import { shared } from "../wire/shared-server.ts";
 import { API_KEY, type LooseResponse, looseFetch, says, startTestServer } from "../wire/test-server.ts";
@@ -57,6 +57,23 @@ describe("DELETE while the constraint compiles", () => {
     letGo();
     await expect.poll(() => server.service.admission.requests).toBe(0);
     expect(await end("early")).toBe(404);
+  });
+});
+
+describe("DELETE while a conversation is loaded", () => {
+  it("ends /v1/responses", async () => {
+    const first = await (await engine.post("/v1/responses", { input: "x", max_output_tokens: 3 })).json();
+    let loaded = () => {};
+    const chain = vi
+      .spyOn(engine.service.conversations, "chain")
+      .mockImplementation(() => new Promise((_, reject) => (loaded = () => reject(new Error("too late")))));
+    const body = { input: "y", max_output_tokens: 3, previous_response_id: first.id };
+    const reply = await ended(engine.post("/v1/responses", body, { "x-request-id": "loading" }), "loading", engine);
+    chain.mockRestore();
+    loaded();
+    expect(reply.status).toBe(409);
+    expect((await reply.json()).error.type).toBe("request_cancelled");
+    expect(engine.service.admission.requests).toBe(0);
   });
 });
 

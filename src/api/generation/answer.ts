@@ -9,7 +9,7 @@ import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import { givingWay, orAborted } from "../../pacing/turns.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { refusing, toWireError } from "../http/errors.ts";
-import { requestIdOf } from "../http/headers.ts";
+import { requestIdOf, safeId } from "../http/headers.ts";
 import { clientGone, DONE, EventStream } from "../http/streams.ts";
 import type { ServedModel } from "../models/model-registry.ts";
 import type { Service } from "../service.ts";
@@ -126,6 +126,12 @@ export interface ReplyCollector {
   toJson(): string | Promise<string>;
 }
 
+/** The id under which a client may end a request that has not been read yet. */
+function claimedId(request: FastifyRequest): string {
+  const { request_id: id } = (request.body ?? {}) as { request_id?: unknown };
+  return typeof id === "string" && safeId(request.headers["x-request-id"]) === null ? id : request.id;
+}
+
 /** `read` throws what is wrong with the request. */
 export async function answer(
   service: Service,
@@ -136,15 +142,29 @@ export async function answer(
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const client = principalOf(request);
-  const question = await read();
-  const { body } = question;
-  service.logIgnored(request, question.ignored, body);
-  service.assertServing();
-  const requestId = requestIdOf(request, reply, body.request_id);
-  // First of all, because a full server should refuse before it renders and tokenises.
-  const leave = service.admission.enter(question.choices);
-  const live = service.live.enter(requestId, client, question.choices);
+  const live = service.live.enter(claimedId(request), client);
   const stopWatching = service.access.watch(request, (why) => live.cancel(why));
+  const over = () => {
+    service.live.leave(live);
+    stopWatching();
+  };
+  let question: Question;
+  let leave: () => void;
+  try {
+    question = await orAborted(Promise.resolve(read()), live.cancelled);
+    const { body, choices, ignored } = question;
+    service.logIgnored(request, ignored, body);
+    service.assertServing();
+    live.id = requestIdOf(request, reply, body.request_id);
+    // First of all, because a full server should refuse before it renders and tokenises.
+    leave = service.admission.enter(choices);
+    live.choices = choices;
+  } catch (error) {
+    over();
+    throw error;
+  }
+  const { body } = question;
+  const requestId = live.id;
   let model: ServedModel | null = null;
   const prepare = async (): Promise<PreparedAnswer> => {
     const stopped = AbortSignal.any([gone, live.cancelled]);
@@ -180,8 +200,7 @@ export async function answer(
     const json = await collector.toJson();
     return reply.type("application/json; charset=utf-8").send(json.length > LARGE_REPLY ? inPieces(json) : json);
   } finally {
-    service.live.leave(live);
-    stopWatching();
+    over();
     const end = () => {
       model?.release();
       leave();

@@ -1,5 +1,5 @@
 // The requests in progress, for those who watch the server: who sent each, how far it is, and a way to end it. They enter
-// and leave with their admission.
+// before they are read, which takes long if a conversation is loaded.
 import type { ServiceError } from "../../errors/service-error.ts";
 import { isAdmin, type Principal } from "../http/auth.ts";
 import type { ServedModel } from "../models/model-registry.ts";
@@ -9,9 +9,10 @@ const MOST_FIRST_TOKENS = 10_000;
 
 export class LiveRequest {
   /** As its client knows it. Clients choose ids, so several requests may have the same. */
-  readonly id: string;
+  id: string;
   readonly caller: Principal;
-  readonly choices: number;
+  /** 0 until it has been read. */
+  choices = 0;
   /** performance.now() */
   readonly since = performance.now();
   model: string | null = null;
@@ -22,10 +23,9 @@ export class LiveRequest {
   output = 0;
   readonly #cancelling = new AbortController();
 
-  constructor(id: string, caller: Principal, choices: number) {
+  constructor(id: string, caller: Principal) {
     this.id = id;
     this.caller = caller;
-    this.choices = choices;
   }
 
   /** Aborted by `cancel`. The reason is the error for the client. */
@@ -57,8 +57,8 @@ export class LiveRequests {
   readonly #names = new Map<string, { model: string; caller: string }>();
   #firstTokens: number[] = [];
 
-  enter(id: string, caller: Principal, choices: number): LiveRequest {
-    const live = new LiveRequest(id, caller, choices);
+  enter(id: string, caller: Principal): LiveRequest {
+    const live = new LiveRequest(id, caller);
     this.#requests.add(live);
     return live;
   }
