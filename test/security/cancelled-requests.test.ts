@@ -72,7 +72,7 @@ describe("DELETE while a conversation is loaded", () => {
     chain.mockRestore();
     loaded();
     expect(reply.status).toBe(409);
-    expect((await reply.json()).error.type).toBe("request_cancelled");
+    expect((await reply.json()).error.message).toMatch(/was ended/);
     expect(engine.service.admission.requests).toBe(0);
   });
 });

@@ -33,8 +33,19 @@ async function work(message: WorkMessage): Promise<void> {
   } catch (error) {
     if (error instanceof Cancelled) send({ type: "cancelled" });
     else if (isDiskFull(error)) send({ type: "failed", message: DISK_FULL });
-    else send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+    else send({ type: "failed", ...toldOf(error) });
   }
+}
+
+/** A path of this machine. */
+const PATH = /(?:^|[\s"'(])(?:\/|[A-Za-z]:\\)\S/;
+
+/** Clients read the message as the error of their job. What names files of the server is for the log. */
+function toldOf(error: unknown): { message: string; detail?: string } {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined && !PATH.test(message)) return { message };
+  return { message: `the trainer could not use a file${code === undefined ? "" : ` (${code})`}`, detail: message };
 }
 
 async function resultOf({ type, task }: WorkMessage) {

@@ -85,6 +85,19 @@ it("ignores SIGINT and SIGTERM, which reach every process, because the server st
   expect(await end).toEqual([0, null]);
 });
 
+it("tells which file was missing to the log only", async () => {
+  const child = fork(compiledEntry(import.meta.url, "../onnx/trainer-entry.ts"), { stdio: "ignore" });
+  const missing = { baseModel: "models/flywheel-mini", adapter: "/no/such/secret-model" };
+  child.send({ type: "update", task: missing });
+  const [answer] = (await once(child, "message")) as [{ type: string; message: string; detail: string }];
+  child.disconnect();
+  expect(answer, JSON.stringify(answer)).toMatchObject({
+    type: "failed",
+    detail: expect.stringContaining("secret-model"),
+  });
+  expect(answer.message).not.toContain("secret-model");
+});
+
 it("reports a dead process without its output, which is only the cause of the error", async () => {
   start('console.error("secret path"); process.exit(3)', 60_000);
   const error = await run().catch((thrown: Error) => thrown);

@@ -180,7 +180,7 @@ export class ProcessTrainer implements Trainer {
             settle(() => reject(error));
           }
         } else if (message.type === "done") settle(() => resolve(message.result));
-        else if (message.type === "failed") settle(() => reject(new Error(message.message)));
+        else if (message.type === "failed") settle(() => reject(new Error(message.message, { cause: message.detail })));
         else settle(() => reject(signal.reason));
       };
       const end = (error: Error) => {

@@ -33,7 +33,8 @@ export type ToTrainer = WorkMessage | { type: "cancel" };
 export type FromTrainer =
   | { type: "step"; metrics: StepMetrics }
   | { type: "done"; result: TrainerWork[keyof TrainerWork]["result"] }
-  | { type: "failed"; message: string }
+  /** `detail`: what is only for the log. */
+  | { type: "failed"; message: string; detail?: string }
   | { type: "cancelled" };
 
 export interface TrainerProcess {
