@@ -38,7 +38,7 @@ const ENGINE_TESTS = [
   "test/clients/{clients,sdk,tool-loop}.test.ts",
 ];
 
-/** Tests of the store, and of what keeps its rows there. */
+/** Tests of the store, and of what keeps its rows there: once more with the rows in PostgreSQL (--database). */
 const STORE_TESTS = [
   "src/store/{sessions,store,tokens,workspaces}.test.ts",
   "src/store/tables/*.test.ts",
@@ -48,7 +48,11 @@ const STORE_TESTS = [
   "src/training/files/{curves,claim-storage,shared-folder}.test.ts",
   "test/cluster/two-servers.test.ts",
   "test/wire/{training*,art-client,cli-training,responses-stored,nul-ids}.test.ts",
-  "test/e2e/{training*,remote-training}.test.ts",
+  "test/e2e/training-crash.test.ts",
+];
+/** Those that take minutes, and to which the store is only a store. */
+const LONG_STORE_TESTS = [
+  "test/e2e/{training-examples,training-learns,remote-training}.test.ts",
   "test/s3/training.test.ts",
 ];
 
@@ -73,8 +77,6 @@ const project = (name: string, include: readonly string[], options: object = {})
   test: { name, include: [...include], ...options },
 });
 
-/** Once more with the rows in PostgreSQL (--database). */
-const postgres = project("postgres", STORE_TESTS, POSTGRES);
 const MORE_OFTEN = [
   /** Tests that ask an engine, once more with the engine in another server (--engine-url). */
   project("remote", ENGINE_TESTS, { env: { FLYWHEEL_TEST_ENGINE: "remote" } }),
@@ -85,7 +87,11 @@ const MORE_OFTEN = [
 ];
 
 const PROJECTS = {
-  "": [project("all", ALL, BROWSER), postgres, ...MORE_OFTEN],
+  "": [
+    project("all", ALL, BROWSER),
+    project("postgres", [...STORE_TESTS, ...LONG_STORE_TESTS], POSTGRES),
+    ...MORE_OFTEN,
+  ],
   // Files share modules: loading them for each would take longer than the tests.
   test: [
     project("test", ALL, {
@@ -96,10 +102,10 @@ const PROJECTS = {
   ],
   system: [
     project("system", SYSTEM, { exclude: [INSTALLED, ...MATRIX], ...BROWSER }),
-    postgres,
+    project("postgres", STORE_TESTS, POSTGRES),
     project("security", SECURITY, { maxWorkers: 1, sequence: { groupOrder: 1 } }),
   ],
-  matrix: [project("matrix", MATRIX), ...MORE_OFTEN],
+  matrix: [project("matrix", MATRIX), project("postgres", LONG_STORE_TESTS, POSTGRES), ...MORE_OFTEN],
 };
 
 // Property tests draw new cases in every run. To draw those of a run again: FLYWHEEL_PROPERTY_SEED=20 npm test
