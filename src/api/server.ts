@@ -18,6 +18,7 @@ import { type Answer, answerClientError, notFound, sendError, toWireError } from
 import { applyCors, hostCheck, isPreflight, misdirected, safeId } from "./http/headers.ts";
 import { registerOpenApi } from "./http/openapi.ts";
 import { cutStalledReader, leftWhileSending } from "./http/streams.ts";
+import { registerMcp } from "./mcp.route.ts";
 import { registerLora, registerModels } from "./models/models.route.ts";
 import { registerTokenize, registerTokenizerInfo } from "./models/tokenize.route.ts";
 import { refuseNulInIds, refuseNulInPaths } from "./schema/identifiers.ts";
@@ -58,6 +59,7 @@ const INFERENCE: readonly RouteGroup[] = [
   registerServerInfo,
   registerEngine,
   registerInspect,
+  registerMcp,
 ];
 
 /** `more`: route groups beyond inference (training). A worker has only the routes for operators. */

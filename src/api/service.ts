@@ -28,6 +28,7 @@ import { LiveRequests } from "./generation/live-requests.ts";
 import { LogprobMemory } from "./generation/logprob-memory.ts";
 import { type EngineArgFields, leftOutArgs, type SamplingDefaults } from "./generation/sampling.ts";
 import { AccessWatch, Authenticator, type Principal, principalOf } from "./http/auth.ts";
+import type { McpServers } from "./mcp-servers.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
 
@@ -64,6 +65,8 @@ export interface ServiceParts {
   logTail: LogTail;
   /** What is known of the model beyond what the engine says. */
   facts?: ModelFacts;
+  /** Null: the operator lists none. */
+  mcpServers?: McpServers | null;
 }
 
 /** null = not known here: other servers run the model. */
@@ -103,6 +106,7 @@ export class Service {
   /** What requests load of them. */
   readonly storedMemory: StoredMemory;
   readonly facts: ModelFacts;
+  readonly mcpServers: McpServers | null;
   readonly startedAt = new Date();
   readonly models: ModelRegistry;
   readonly adapterSlots: AdapterSlots;
@@ -137,6 +141,7 @@ export class Service {
     this.logTail = parts.logTail;
     this.checkpoint = parts.checkpoint ?? null;
     this.facts = parts.facts ?? NO_FACTS;
+    this.mcpServers = parts.mcpServers ?? null;
     this.tokens = parts.tokens;
     this.responses = parts.responses;
     this.conversations = parts.conversations;

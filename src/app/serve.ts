@@ -22,13 +22,14 @@ import { isLoopback } from "../system/text.ts";
 import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
 import { LocalAccess } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
+import { openMcpServers } from "./mcp-servers.ts";
 import { checkStorage } from "./storage.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel
   extends Omit<
     ServiceParts,
-    "config" | "tokens" | "sessions" | "responses" | "conversations" | "metrics" | "log" | "logTail"
+    "config" | "tokens" | "sessions" | "responses" | "conversations" | "metrics" | "log" | "logTail" | "mcpServers"
   > {
   close(): Promise<void>;
 }
@@ -109,6 +110,7 @@ async function start(
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
   checkLoraModules(adapters);
+  const mcpServers = config.role === "worker" ? null : await openMcpServers(config.mcpServer, log);
   const needsToken = (await lacksToken(config, tokens)) && firstToken;
   if (extensions.length > 0) await checkStorage(config, store);
   makeDataDir(config.data);
@@ -123,7 +125,8 @@ async function start(
   const sessions = new SessionStore(store);
   const responses = new ResponseTable(store, sizeAndAge(config.keepResponses));
   const conversations = new ConversationTable(store);
-  const service = new Service({ ...model, config, tokens, sessions, responses, conversations, metrics, log, logTail });
+  const kept = { tokens, sessions, responses, conversations };
+  const service = new Service({ ...model, ...kept, config, metrics, log, logTail, mcpServers });
   const opened: Extension[] = [];
   /** Closes every part, even when one fails; then throws the first failure. */
   const closeAll = async () => {

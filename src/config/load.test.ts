@@ -85,6 +85,10 @@ describe("loadConfig", () => {
     [{ env: { FLYWHEEL_DTYPE: "float8" } }, /FLYWHEEL_DTYPE must be one of auto/],
     [{ flags: { overrideGenerationConfig: "[1]" } }, /expects a JSON object/],
     [{ flags: { enableLora: "perhaps" } }, /true or false/],
+    [{ flags: { mcpServer: ["https://tools.example/mcp"] } }, /NAME=https:\/\/tools\.example\/mcp/],
+    [{ flags: { mcpServer: ["a=file:///etc"] } }, /NAME=https/],
+    [{ flags: { mcpServer: ["a=https://user:pass@tools.example"] } }, /NAME=https/],
+    [{ flags: { mcpServer: ["a=https://x.example", "a=https://y.example"] } }, /has a name twice/],
     [{ file: "does-not-exist.yaml" }, /cannot read does-not-exist.yaml/],
     [
       { flags: { maxLoraRank: "4" } },
@@ -97,6 +101,12 @@ describe("loadConfig", () => {
 
   it("accepts any adapter rank when training is off", () => {
     expect(loadConfig({ flags: { maxLoraRank: "4", training: false } }).maxLoraRank).toBe(4);
+  });
+
+  it("reads MCP servers, and shows none of their addresses", () => {
+    const config = loadConfig({ flags: { mcpServer: ["sea=https://x.example/mcp?key=a=b", "lake=http://y.example"] } });
+    expect(config.mcpServer).toEqual(["sea=https://x.example/mcp?key=a=b", "lake=http://y.example"]);
+    expect(JSON.stringify(shownConfig(config))).not.toContain("example");
   });
 
   it.each([

@@ -172,6 +172,24 @@ export function engineUrls(group: OptionGroup, help: string) {
   return { ...option, parse };
 }
 
+/** A list of MCP servers, each with a name. Their addresses may have keys. */
+export function mcpServers(group: OptionGroup, help: string) {
+  const option = list(group, [], help, { secret: true, placeholder: "NAME=URL" });
+  const parse = (raw: unknown) => {
+    const servers = option.parse(raw);
+    for (const server of servers) {
+      const [, name, url] = /^([\w-]{1,32})=(https?:\/\/.+)$/.exec(server) ?? [];
+      if (name === undefined || !URL.canParse(url!) || new URL(url!).username !== "") {
+        throw new Error("must look like NAME=https://tools.example/mcp; a name has letters, digits, _ and -");
+      }
+    }
+    const names = servers.map((server) => server.slice(0, server.indexOf("=")));
+    if (new Set(names).size < names.length) throw new Error("has a name twice");
+    return servers;
+  };
+  return { ...option, parse };
+}
+
 /** Names of members of the fields that hold parameters for engines. */
 export function engineArgNames(group: OptionGroup, help: string) {
   const option = list(group, [], help, { placeholder: "NAME" });

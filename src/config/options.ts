@@ -13,6 +13,7 @@ import {
   json,
   kept,
   list,
+  mcpServers,
   type Option,
   oneOf,
   origins,
@@ -129,6 +130,10 @@ export const OPTIONS = {
     "Chat",
     false,
     "Accept what OpenAI's API has beyond this interface: custom tools, and in chats reasoning_effort none, minimal, xhigh and max, and tool_choice allowed_tools.",
+  ),
+  mcpServer: mcpServers(
+    "Chat",
+    "MCP server over HTTP whose tools the page may use in chats. May be repeated. This server relays to these only, for tokens with the scope inference. Needs npm install @modelcontextprotocol/client.",
   ),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),

@@ -355,6 +355,24 @@ export const ERRORS = {
     fix: "Retry after `Retry-After` seconds. Ask for fewer choices, tokens or log probabilities, or for a stream.",
     repeat: 1,
   },
+  unknown_mcp_server: {
+    ...NOT_FOUND,
+    meaning: "The operator lists no MCP server of this name.",
+    fix: "GET /v1/mcp-servers lists the names. The operator adds one with `--mcp-server NAME=URL`.",
+  },
+  mcp_server_busy: {
+    ...LIMITED,
+    meaning: "The caller has 8 requests to MCP servers in progress, or all callers together 32.",
+    fix: "Wait for the calls that run.",
+    repeat: 1,
+  },
+  mcp_server_failed: {
+    status: 502,
+    type: "BadGatewayError",
+    meaning:
+      "An MCP server of the operator cannot be reached, took longer than 60 s, sent more than 1 MiB, or answered with an error.",
+    fix: "The message names the server. Whether the tool did its work is not known.",
+  },
   headers_too_large: {
     status: 431,
     type: "Bad Request",

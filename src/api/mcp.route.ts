@@ -1,0 +1,145 @@
+// MCP servers of the operator (--mcp-server): their tools, and calls of them. The page connects to nothing but this server, which
+// relays to the listed ones only.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Type } from "typebox";
+import { ServiceError } from "../errors/service-error.ts";
+import { principalOf } from "./http/auth.ts";
+import { clientGone } from "./http/streams.ts";
+import { McpFailure, type McpServers } from "./mcp-servers.ts";
+import { ErrorBody, readBody } from "./schema/body.ts";
+import type { Service } from "./service.ts";
+
+/** Requests to servers at once. */
+const MOST_AT_ONCE = 32;
+const MOST_OF_ONE = 8;
+const MOST_BODY_BYTES = 2 ** 20;
+
+const ServerList = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(Type.Object({ object: Type.Literal("mcp_server"), name: Type.String() })),
+  },
+  { title: "McpServerList" },
+);
+
+const ToolList = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        description: Type.String(),
+        parameters: Type.Record(Type.String(), Type.Unknown(), { description: "JSON schema of the arguments." }),
+      }),
+    ),
+  },
+  { title: "McpToolList" },
+);
+
+const Call = Type.Object(
+  {
+    tool: Type.String({ minLength: 1, maxLength: 256 }),
+    arguments: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { title: "McpCall" },
+);
+
+const CallResult = Type.Object(
+  {
+    object: Type.Literal("mcp_result"),
+    content: Type.String({ description: "What the tool returned, as text. Parts that are no text are named." }),
+    is_error: Type.Boolean({ description: "The tool ran and says that it failed." }),
+  },
+  { title: "McpResult" },
+);
+
+export function registerMcp(app: FastifyInstance, service: Service): void {
+  const room = new Room();
+  const common = { tags: ["tools"] };
+  const failures = { 404: ErrorBody, 429: ErrorBody, 502: ErrorBody };
+  /** The signal of a request whose client may leave. */
+  const relay = <Value>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    work: (servers: McpServers, server: string, gone: AbortSignal) => Promise<Value>,
+  ): Promise<Value> => {
+    const { server } = request.params as { server: string };
+    const { mcpServers: servers } = service;
+    if (servers === null || !servers.names.includes(server)) {
+      throw new ServiceError("unknown_mcp_server", `There is no MCP server ${JSON.stringify(server.slice(0, 64))}.`);
+    }
+    const gone = AbortSignal.any([clientGone(reply.raw), service.cutSignal]);
+    return room.take(principalOf(request).id, () => work(servers, server, gone));
+  };
+
+  app.get(
+    "/v1/mcp-servers",
+    {
+      config: { access: "inference" },
+      schema: { ...common, summary: "MCP servers whose tools may be called", response: { 200: ServerList } },
+    },
+    async () => ({
+      object: "list",
+      data: (service.mcpServers?.names ?? []).map((name) => ({ object: "mcp_server", name })),
+    }),
+  );
+
+  app.get(
+    "/v1/mcp-servers/:server/tools",
+    {
+      config: { access: "inference" },
+      schema: { ...common, summary: "Tools of an MCP server", response: { 200: ToolList, ...failures } },
+    },
+    async (request, reply) => ({
+      object: "list",
+      data: await relay(request, reply, (servers, server, gone) => servers.tools(server, gone)),
+    }),
+  );
+
+  app.post(
+    "/v1/mcp-servers/:server/calls",
+    {
+      config: { access: "inference" },
+      bodyLimit: MOST_BODY_BYTES,
+      schema: {
+        ...common,
+        summary: "Call a tool of an MCP server",
+        body: Call,
+        response: { 200: CallResult, 400: ErrorBody, ...failures },
+      },
+    },
+    async (request, reply) => {
+      const { tool, arguments: args = {} } = readBody(Call, request.body ?? null).value;
+      const { content, isError } = await relay(request, reply, (servers, server, gone) =>
+        servers.call(server, tool, args, gone),
+      );
+      return { object: "mcp_result", content, is_error: isError };
+    },
+  );
+}
+
+/** Bounds how many requests are on their way, so that slow servers pile nothing up here. */
+class Room {
+  readonly #taken = new Map<string, number>();
+  #all = 0;
+
+  async take<Value>(caller: string, work: () => Promise<Value>): Promise<Value> {
+    const own = this.#taken.get(caller) ?? 0;
+    if (own >= MOST_OF_ONE || this.#all >= MOST_AT_ONCE) {
+      throw new ServiceError("mcp_server_busy", "Too many calls of MCP servers run at the moment.");
+    }
+    this.#taken.set(caller, own + 1);
+    this.#all += 1;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof McpFailure) throw new ServiceError("mcp_server_failed", error.message, { cause: error });
+      throw error;
+    } finally {
+      const left = this.#taken.get(caller)! - 1;
+      if (left === 0) this.#taken.delete(caller);
+      else this.#taken.set(caller, left);
+      this.#all -= 1;
+    }
+  }
+}
