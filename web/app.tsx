@@ -7,9 +7,10 @@ import { PAGES } from "./pages/pages.ts";
 import { Shell } from "./parts/shell.tsx";
 import { SignIn } from "./parts/sign-in.tsx";
 import { followUser } from "./playground/keeping.ts";
+import { followMcpServers } from "./playground/mcp.ts";
 import { startRouter } from "./router.ts";
 import { followServer } from "./server-facts.ts";
-import { apiKey, messageOf, signedOutBecause, signInByCode } from "./session.ts";
+import { apiKey, followOtherTabs, messageOf, signedOutBecause, signInByCode } from "./session.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
@@ -21,9 +22,11 @@ if (code !== null) {
     signedOutBecause.value = messageOf(error); // whoever is signed in stays so
   });
 }
+followOtherTabs();
 followModels();
 followServer();
 followUser();
+followMcpServers();
 
 function App() {
   return apiKey.value === null ? <SignIn /> : <Shell />;

@@ -90,7 +90,7 @@ function useAddress(): void {
 function useEscape(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== "Escape" || !isBusy.peek()) return;
+      if (event.key !== "Escape" || event.isComposing || !isBusy.peek()) return;
       event.preventDefault();
       void stop();
     };

@@ -3,6 +3,7 @@ import { batch } from "@preact/signals";
 import { facts } from "../server-facts.ts";
 import { messageOf } from "../session.ts";
 import { localProblem } from "./constraint.ts";
+import { callTool } from "./mcp.ts";
 import { type Exchange, snapshot } from "./reply.ts";
 import { chatBody, type Message } from "./request.ts";
 import { runChat } from "./run.ts";
@@ -23,7 +24,7 @@ import {
   update,
   write,
 } from "./state.ts";
-import { setResults, withCallsInText } from "./tools.ts";
+import { resultsOf, withCallsInText } from "./tools.ts";
 import {
   type Answers,
   type Column,
@@ -168,7 +169,14 @@ async function run(column: number, answers: Answers, signal: AbortSignal, turnsL
   put(id, end, true);
   const calls = end.replies[0]?.toolCalls ?? [];
   if (end.state !== "done" || calls.length === 0 || turnsLeft === 0) return;
-  const results = setResults(calls, settings.value.tools);
+  let results: string[] | null;
+  try {
+    results = await resultsOf(calls, settings.value.tools, (tool, call) => callTool(tool, call, signal));
+  } catch (error) {
+    if (!signal.aborted) problem.value = messageOf(error);
+    return;
+  }
+  if (signal.aborted) return;
   const round = sides.value[column]?.rounds.find((one) => one.answers?.id === id);
   if (results === null || round === undefined) return;
   const [{ question, before }] = wantedAfterCalls(column, round, results) as [Wanted];

@@ -1,6 +1,5 @@
 // Many prompts under two models, with the same seeds: a table of what each answered and where they part.
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
 import { number } from "../format.ts";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { messageOf } from "../session.ts";
@@ -8,6 +7,7 @@ import { differenceOf, type Pair, promptsIn, type Side, summaryOf } from "./coup
 import { Panel } from "./panel.tsx";
 import { chatBody } from "./request.ts";
 import { runChat } from "./run.ts";
+import { stop, work } from "./running.ts";
 import { columnModels, settings } from "./state.ts";
 
 const AT_ONCE = 4;
@@ -17,10 +17,8 @@ export function ManyPrompts() {
   const pattern = useSignal("");
   const pairs = useSignal<readonly Pair[]>([]);
   const isRunning = useSignal(false);
-  const stopper = useRef(new AbortController());
   const [a, b] = columnModels.value;
-  const run = async () => {
-    stopper.current = new AbortController();
+  const run = async (signal: AbortSignal) => {
     isRunning.value = true;
     pairs.value = promptsIn(text.value).map((prompt) => ({ prompt, a: null, b: null, error: null }));
     const put = (i: number, part: Partial<Pair>) => {
@@ -34,18 +32,17 @@ export function ManyPrompts() {
         ] as const
       ).map(([side, model]) => async () => {
         try {
-          const said = await answer(model, pair.prompt, i, stopper.current.signal);
-          if (!stopper.current.signal.aborted) put(i, { [side]: said });
+          const said = await answer(model, pair.prompt, i, signal);
+          if (!signal.aborted) put(i, { [side]: said });
         } catch (error) {
           put(i, { error: messageOf(error) });
         }
       }),
     );
-    const work = async () => {
-      for (let job = jobs.shift(); job !== undefined && !stopper.current.signal.aborted; job = jobs.shift())
-        await job();
+    const workThrough = async () => {
+      for (let job = jobs.shift(); job !== undefined && !signal.aborted; job = jobs.shift()) await job();
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: AT_ONCE }, workThrough));
     isRunning.value = false;
   };
   return (
@@ -80,11 +77,16 @@ export function ManyPrompts() {
               />
             </label>
             {isRunning.value ? (
-              <button type="button" class="danger" onClick={() => stopper.current.abort()}>
+              <button type="button" class="danger" onClick={() => void stop()}>
                 Stop
               </button>
             ) : (
-              <button type="button" class="primary" disabled={promptsIn(text.value).length === 0} onClick={run}>
+              <button
+                type="button"
+                class="primary"
+                disabled={promptsIn(text.value).length === 0}
+                onClick={() => void work(run)}
+              >
                 Compare
               </button>
             )}

@@ -1,5 +1,10 @@
-// What runs at the moment: requests, tool loops, branches. Stop ends all of it.
+// What runs at the moment: requests, tool loops, branches, comparisons. Stop ends all of it.
+import { signal } from "@preact/signals";
+
 const running = new Set<{ stopper: AbortController; end: Promise<unknown> }>();
+
+/** True while anything runs, also between the requests of a tool loop. */
+export const isWorking = signal(false);
 
 /** Stops whatever runs. Resolves when all of it has ended. */
 export async function stop(): Promise<void> {
@@ -15,5 +20,9 @@ export async function work<Result>(run: (signal: AbortSignal) => Promise<Result>
   const end = run(stopper.signal);
   const one = { stopper, end };
   running.add(one);
-  return end.finally(() => running.delete(one));
+  isWorking.value = true;
+  return end.finally(() => {
+    running.delete(one);
+    isWorking.value = running.size > 0;
+  });
 }

@@ -5,6 +5,7 @@ import { models } from "../models.ts";
 import { type Chat, titleOf } from "./chat-record.ts";
 import { type Exchange, isRunning } from "./reply.ts";
 import type { Message } from "./request.ts";
+import { isWorking } from "./running.ts";
 import { DEFAULTS, type Settings } from "./settings.ts";
 import { type Answers, type Column, newId, type Round, type TurnId, versionsOf, wayOf } from "./tree.ts";
 
@@ -102,6 +103,7 @@ export const newest = computed((): readonly (Newest | null)[] =>
 );
 
 export const isBusy = computed(() => {
+  if (isWorking.value) return true;
   for (const turn of chat.value.turns.values()) if (turn.kind === "answers" && isRunning(turn.exchange)) return true;
   return false;
 });

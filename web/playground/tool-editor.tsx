@@ -1,6 +1,7 @@
 // The tools of a chat: made from a template, each with its schema and with a result that is set or typed.
 import { Choice } from "../parts/choice.tsx";
 import { facts } from "../server-facts.ts";
+import { McpTools } from "./mcp-tools.tsx";
 import { NumberField } from "./number-field.tsx";
 import { change, settings } from "./state.ts";
 import { TOOL_TEMPLATES, type Tool, toolProblem } from "./tools.ts";
@@ -13,15 +14,15 @@ export function ToolEditor() {
     change({ tools: tools.map((tool, i) => (i === index ? { ...tool, ...part } : tool)) });
   return (
     <div class="tool-editor">
-      {tools.map((tool, i) => (
-        <ToolFields
-          key={i}
-          tool={tool}
-          number={i + 1}
-          onChange={(part) => put(i, part)}
-          onRemove={() => change({ tools: tools.filter((_tool, other) => other !== i) })}
-        />
-      ))}
+      {tools.map((tool, i) => {
+        const onRemove = () => change({ tools: tools.filter((_tool, other) => other !== i) });
+        const onChange = (part: Partial<Tool>) => put(i, part);
+        return tool.server === undefined ? (
+          <ToolFields key={i} {...{ tool, onChange, onRemove }} number={i + 1} />
+        ) : (
+          <ServerTool key={i} {...{ tool, onChange, onRemove }} />
+        );
+      })}
       {facts.value?.parsers.auto_tool_choice === false && tools.length > 0 && (
         <p class="muted hint">
           This server does not read tool calls (<code>--enable-auto-tool-choice</code>). The page finds those that a
@@ -42,10 +43,12 @@ export function ToolEditor() {
           </button>
         ))}
       </div>
+      <McpTools />
       {tools.length > 0 && (
         <NumberField
           name="turns by itself"
-          title="how often the chat goes on by itself after calls whose results are set"
+          isExplained
+          title="how often the chat goes on by itself after calls whose results are set or come from a server"
           value={toolTurns}
           least={0}
           most={100}
@@ -56,11 +59,38 @@ export function ToolEditor() {
   );
 }
 
-interface ToolFieldsProps {
+interface ServerToolProps {
   tool: Tool;
-  number: number;
   onChange: (part: Partial<Tool>) => void;
   onRemove: () => void;
+}
+
+interface ToolFieldsProps extends ServerToolProps {
+  number: number;
+}
+
+/** What a server runs is as the server says. */
+function ServerTool({ tool: { name, server, isOn, parameters }, onChange, onRemove }: ServerToolProps) {
+  return (
+    <div class="tool row nowrap">
+      <input
+        type="checkbox"
+        aria-label={`Offer ${name}`}
+        checked={isOn}
+        onChange={(event) => onChange({ isOn: event.currentTarget.checked })}
+      />
+      <details>
+        <summary>
+          <b class="mono">{name}</b> <span class="muted">of {server!.name}</span>
+        </summary>
+        <pre>{parameters}</pre>
+      </details>
+      <span class="spring" />
+      <button type="button" class="small quiet" aria-label={`Remove ${name}`} onClick={onRemove}>
+        ×
+      </button>
+    </div>
+  );
 }
 
 function ToolFields({ tool, number, onChange, onRemove }: ToolFieldsProps) {

@@ -1,8 +1,11 @@
 // Tool calls of an answer, folded, with their results: those that were given, or fields to type them.
 import { useSignal } from "@preact/signals";
+import { messageOf } from "../session.ts";
 import { answerCalls } from "./asking.ts";
+import { calledServer, callTool } from "./mcp.ts";
 import { isRunning, type ToolCall } from "./reply.ts";
-import { isBusy, settings, sides } from "./state.ts";
+import { isBusy, problem, settings, sides } from "./state.ts";
+import { toolOf } from "./tools.ts";
 import { type Round, replyOf } from "./tree.ts";
 
 export function ToolResults({ round, column, isNewest }: { round: Round; column: number; isNewest: boolean }) {
@@ -14,7 +17,8 @@ export function ToolResults({ round, column, isNewest }: { round: Round; column:
       {calls.map((call, i) => (
         <Call key={call.id || i} call={call} result={given?.[i] ?? null} />
       ))}
-      {isNewest && round.answers !== null && !isRunning(round.answers.exchange) && (
+      {isNewest && isBusy.value && calledServer.value !== null && <p class="muted">{calledServer.value} is asked…</p>}
+      {isNewest && round.answers !== null && !isRunning(round.answers.exchange) && !isBusy.value && (
         <Results calls={calls} onSend={(results) => void answerCalls(column, round, results)} />
       )}
     </div>
@@ -62,6 +66,17 @@ function Results({ calls, onSend }: { calls: readonly ToolCall[]; onSend: (resul
   const typed = useSignal<readonly string[]>(
     calls.map(({ name }) => tools.find((tool) => tool.name === name)?.result ?? ""),
   );
+  const put = (index: number, value: string) => {
+    typed.value = calls.map((_call, other) => (other === index ? value : (typed.value[other] ?? "")));
+  };
+  const ask = async (index: number) => {
+    problem.value = null;
+    try {
+      put(index, await callTool(toolOf(calls[index]!, tools)!, calls[index]!));
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+  };
   return (
     <form
       class="tool-results"
@@ -70,23 +85,31 @@ function Results({ calls, onSend }: { calls: readonly ToolCall[]; onSend: (resul
         onSend(calls.map((_call, i) => typed.value[i] ?? ""));
       }}
     >
-      {calls.map(({ id, name }, i) => (
-        <label key={id || i} class="stacked">
-          <span>
-            Result of <b class="mono">{name}</b>
-          </span>
-          <textarea
-            class="mono"
-            rows={2}
-            spellcheck={false}
-            value={typed.value[i] ?? ""}
-            onInput={({ currentTarget: { value } }) => {
-              typed.value = calls.map((_call, other) => (other === i ? value : (typed.value[other] ?? "")));
-            }}
-          />
-        </label>
-      ))}
-      <button type="submit" class="small primary" disabled={isBusy.value}>
+      {calls.map((call, i) => {
+        const server = toolOf(call, tools)?.server;
+        return (
+          <div key={call.id || i} class="tool-result">
+            <label class="stacked">
+              <span>
+                Result of <b class="mono">{call.name}</b>
+              </span>
+              <textarea
+                class="mono"
+                rows={2}
+                spellcheck={false}
+                value={typed.value[i] ?? ""}
+                onInput={({ currentTarget: { value } }) => put(i, value)}
+              />
+            </label>
+            {server !== undefined && (
+              <button type="button" class="small" disabled={calledServer.value !== null} onClick={() => void ask(i)}>
+                Ask {server.name}
+              </button>
+            )}
+          </div>
+        );
+      })}
+      <button type="submit" class="small primary">
         {calls.length === 1 ? "Give the result" : "Give the results"}
       </button>
     </form>

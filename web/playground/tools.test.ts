@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { emptyReply } from "./reply.ts";
-import { setResults, TOOL_TEMPLATES, type Tool, toolFields, withCallsInText } from "./tools.ts";
+import { nameFrom, resultsOf, TOOL_TEMPLATES, type Tool, toolFields, withCallsInText } from "./tools.ts";
 
 const tool = (part: Partial<Tool>): Tool => ({ ...TOOL_TEMPLATES[0]!, name: "look", ...part });
 
@@ -16,11 +16,32 @@ it("become fields of a request, unless they are switched off or incomplete", () 
   expect(() => toolFields([tool({}), tool({})])).toThrow("Two tools");
 });
 
-it("have results that are set for every call, or none", () => {
-  const tools = [tool({ result: "{}" }), tool({ name: "ask", result: null })];
-  expect(setResults([{ name: "look" }, { name: "look" }], tools)).toEqual(["{}", "{}"]);
-  expect(setResults([{ name: "look" }, { name: "ask" }], tools)).toBe(null);
-  expect(setResults([{ name: "other" }], tools)).toBe(null);
+it("have results that are set or come from their servers, or wait for the user", async () => {
+  const tools = [
+    tool({ result: "{}" }),
+    tool({ name: "ask", result: null }),
+    tool({ name: "relay", result: null, server: { name: "sea", tool: "re.lay" } }),
+  ];
+  const asked: string[] = [];
+  const results = (...names: string[]) => {
+    const calls = names.map((name) => ({ name, arguments: `{"of":"${name}"}` }));
+    return resultsOf(calls, tools, async ({ server }, call) => {
+      asked.push(`${server!.name} ${server!.tool} ${call.arguments}`);
+      return "from afar";
+    });
+  };
+  expect(await results("look", "look")).toEqual(["{}", "{}"]);
+  expect(await results("look", "ask")).toBe(null);
+  expect(await results("other")).toBe(null);
+  expect(await results("relay", "ask")).toBe(null);
+  expect(asked).toEqual([]); // a call that must wait asks nobody
+  expect(await results("look", "relay")).toEqual(["{}", "from afar"]);
+  expect(asked).toEqual(['sea re.lay {"of":"relay"}']);
+});
+
+it("have names that a request allows", () => {
+  expect(nameFrom("look.up/now")).toBe("look_up_now");
+  expect(nameFrom("x".repeat(100))).toHaveLength(64);
 });
 
 it("are found in the text of servers that do not read them", () => {

@@ -1,5 +1,5 @@
-// Tools that a chat offers to the model. The page runs none of them: a result is typed when the model calls, or it is set
-// beforehand, and then the conversation goes on by itself.
+// Tools that a chat offers to the model. The page runs none of them: a result is typed when the model calls, is set beforehand, or
+// comes from an MCP server of the operator. In the last two cases the conversation goes on by itself.
 import { jsonError } from "./json-error.ts";
 import type { Reply } from "./reply.ts";
 
@@ -11,6 +11,14 @@ export interface Tool {
   /** What every call gets; null: it is typed when the model calls. */
   result: string | null;
   isOn: boolean;
+  /** The MCP server that runs it, and what it is called there; none: its result is typed or set. */
+  server?: { name: string; tool: string };
+}
+
+export interface Call {
+  name: string;
+  /** JSON text, as the model wrote it. */
+  arguments: string;
 }
 
 const object = (properties: Record<string, unknown>) =>
@@ -67,10 +75,29 @@ export function toolProblem({ name, parameters }: Tool): string | null {
   return `Parameters of ${name} must be one JSON object.`;
 }
 
-/** The results of all calls, if every one of them is set beforehand; else null. */
-export function setResults(calls: readonly { name: string }[], tools: readonly Tool[]): string[] | null {
-  const results = calls.map(({ name }) => tools.find((tool) => tool.isOn && tool.name === name)?.result ?? null);
-  return results.every((result) => result !== null) ? results : null;
+export function toolOf(call: Call, tools: readonly Tool[]): Tool | null {
+  return tools.find((tool) => tool.isOn && tool.name === call.name) ?? null;
+}
+
+/**
+ * The results of all calls, if each is set beforehand or `ask` gets it from its server; else null. Servers are asked one after the
+ * other, as the model called them.
+ */
+export async function resultsOf(
+  calls: readonly Call[],
+  tools: readonly Tool[],
+  ask: (tool: Tool, call: Call) => Promise<string>,
+): Promise<string[] | null> {
+  const called = calls.map((call) => toolOf(call, tools));
+  if (called.some((tool) => tool === null || (tool.result === null && tool.server === undefined))) return null;
+  const results: string[] = [];
+  for (const [i, tool] of called.entries()) results.push(tool!.result ?? (await ask(tool!, calls[i]!)));
+  return results;
+}
+
+/** What servers call their tools may have more letters than a request allows. */
+export function nameFrom(text: string): string {
+  return text.replace(/[^\w-]/g, "_").slice(0, 64);
 }
 
 /**
