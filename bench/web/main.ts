@@ -14,6 +14,7 @@ import { ROOT, startFlywheel } from "./flywheel-process.ts";
 import { type Frames, firstPaint, type JobFrames, jobFrames, LATE_MS } from "./frames.ts";
 import { Jobs } from "./jobs.ts";
 import { closeTabs, openTabs, serverLoad } from "./tabs.ts";
+import { typing } from "./typing.ts";
 
 const USAGE = `npm run bench:web -- [options]
   --quick     one round, and half of the time for the tabs
@@ -79,6 +80,16 @@ try {
     bar: "500 ms",
     measured: `${ms(median(paints))} (median of ${rounds}), worst ${ms(Math.max(...paints))}`,
   });
+  console.error("writing");
+  const written = await repeat(() => typing(browser, url));
+  for (const [i, { turns }] of written[0]!.entries()) {
+    const keys = written.flatMap((one) => one[i]!.keys);
+    lines.push({
+      what: `a key is drawn, chat of ${turns} ${turns === 1 ? "turn" : "turns"} with 500 tokens each`,
+      bar: "50 ms",
+      measured: `${ms(median(keys))} (median of ${keys.length}), worst ${ms(Math.max(...keys))}`,
+    });
+  }
   console.error("training a job of 1,000 groups");
   const jobs = new Jobs(url);
   await jobs.prepare();

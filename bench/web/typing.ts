@@ -1,0 +1,39 @@
+// How long a key takes to be drawn in the box for the message, below a chat of one turn and of 200 with 100,000 tokens.
+import type { Browser } from "playwright-core";
+import { longChat, MOST_TURNS } from "../../test/web/long-chat.ts";
+import { openPage } from "./frames.ts";
+
+const KEYS = "twenty-two keys are here";
+
+export interface Typing {
+  turns: number;
+  /** Milliseconds from each key to the end of the frame that shows it. */
+  keys: number[];
+}
+
+export async function typing(browser: Browser, url: string): Promise<Typing[]> {
+  const found: Typing[] = [];
+  for (const turns of [1, MOST_TURNS]) {
+    const page = await openPage(browser, url);
+    const buffer = Buffer.from(longChat(turns, "flywheel-mini"));
+    await page.getByLabel("Import").setInputFiles({ name: "chat.json", mimeType: "application/json", buffer });
+    await page.getByText(`Answer ${turns - 1}`, { exact: true }).waitFor();
+    await page.getByLabel("Message", { exact: true }).focus();
+    await page.evaluate(NOTE_KEYS);
+    await page.keyboard.type(KEYS, { delay: 40 });
+    await page.waitForFunction(`drawn.length === ${KEYS.length}`);
+    found.push({ turns, keys: (await page.evaluate("drawn")) as number[] });
+    await page.context().close();
+  }
+  return found;
+}
+
+/** Runs in the page. A message that is posted in a frame comes after it was drawn. */
+const NOTE_KEYS = `{
+  globalThis.drawn = [];
+  addEventListener("keydown", ({ timeStamp }) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => drawn.push(performance.now() - timeStamp);
+    port2.postMessage(null);
+  }), { capture: true });
+}`;
