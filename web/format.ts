@@ -45,6 +45,13 @@ export function ago(then: string, now: number): string {
   return ms < 5000 ? "just now" : `${duration(ms).replace(/\.\d/, "")} ago`;
 }
 
+/** 17 Nov 2026, 14:05, where the reader is. */
+export function moment(then: string): string {
+  return MOMENT.format(new Date(then));
+}
+
+const MOMENT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
 export function bytes(count: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let size = count;

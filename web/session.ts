@@ -67,6 +67,14 @@ function remember(key: string, keep: Keep): void {
   apiKey.value = key;
 }
 
+/** Whoever signs out on this device does so in all of its tabs. */
+export function followOtherTabs(): void {
+  addEventListener("storage", ({ key, newValue }) => {
+    const isGone = key === null || (key === STORAGE_KEY && newValue === null);
+    if (isGone && apiKey.value !== null && stored() === null) forget("You signed out in another tab.");
+  });
+}
+
 /** One request, without retries: the page shows a lost server and asks again when it is back. */
 export function connect(key: string): Connection {
   return new Connection({ baseUrl: location.origin, apiKey: key, maxRetries: 0 });

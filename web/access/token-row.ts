@@ -1,5 +1,5 @@
 // Tokens as the server lists them, and what to say about each.
-import { ago, duration } from "../format.ts";
+import { ago, duration, moment } from "../format.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -30,7 +30,6 @@ export function stateOf({ expires_at, revoked_at }: TokenRow, now: number): { te
   if (expires_at === null) return { text: "valid", isUsable: true };
   if (Date.parse(expires_at) <= now) return { text: `expired ${ago(expires_at, now)}`, isUsable: false };
   const left = Date.parse(expires_at) - now;
-  // a date says nothing about what ends today
-  const until = left < DAY_MS ? `for ${duration(left)}` : `until ${expires_at.slice(0, 10)}`;
-  return { text: `valid ${until}`, isUsable: true };
+  const leftOver = left < DAY_MS ? ` (${duration(left)})` : "";
+  return { text: `valid until ${moment(expires_at)}${leftOver}`, isUsable: true };
 }

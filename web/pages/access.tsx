@@ -1,7 +1,7 @@
 // Who is signed in, and for admins the tokens of the server.
 import { NewToken } from "../access/new-token.tsx";
 import { stateOf, type TokenRow } from "../access/token-row.ts";
-import { ago, bytes } from "../format.ts";
+import { ago, bytes, moment } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { useQuery } from "../parts/use-query.ts";
@@ -31,7 +31,7 @@ export function Access() {
           ))}
           <span class="muted">
             {who.session ? "signed in by a link" : "signed in with a token"}
-            {who.expires_at !== null && `, until ${who.expires_at.slice(0, 16).replace("T", " ")}`}
+            {who.expires_at !== null && `, until ${moment(who.expires_at)}`}
           </span>
           {who.storage !== null && (
             <span class="muted">
@@ -109,7 +109,7 @@ function Row({ row, isOwn, onRevoke }: { row: TokenRow; isOwn: boolean; onRevoke
       </td>
       <td>{row.scopes.join(" ")}</td>
       <td>{row.workspace}</td>
-      <td class="num">{row.created_at.slice(0, 10)}</td>
+      <td class="num">{moment(row.created_at)}</td>
       <td>{text}</td>
       <td>{row.last_used_at === null ? "never" : ago(row.last_used_at, now)}</td>
       <td>

@@ -34,6 +34,7 @@ export function Shell() {
   const leave = () => {
     const isSession = me.value?.session === true;
     void forgetAll();
+    if (location.path === "/") location.route("/", true); // the chat of the address is gone
     void signOut(isSession);
   };
   useShortcuts([

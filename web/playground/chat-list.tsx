@@ -7,6 +7,9 @@ import type { Head } from "./chat-record.ts";
 import { heads } from "./keeping.ts";
 import { chatId, hasTalked } from "./state.ts";
 
+/** The button that opens it where there is no room for it. */
+export const LIST_BUTTON = "chats-button";
+
 export function ChatList({ isOpen }: { isOpen: Signal<boolean> }) {
   const wanted = useSignal("");
   const location = useLocation();
@@ -22,8 +25,14 @@ export function ChatList({ isOpen }: { isOpen: Signal<boolean> }) {
     const id = await importChat(file);
     if (id !== null) location.route(`/?chat=${id}`);
   };
+  const close = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !isOpen.value) return;
+    event.preventDefault();
+    isOpen.value = false;
+    document.getElementById(LIST_BUTTON)?.focus();
+  };
   return (
-    <section id="chat-list" class={`chat-list ${isOpen.value ? "open" : ""}`} aria-label="Chats">
+    <section id="chat-list" class={`chat-list ${isOpen.value ? "open" : ""}`} aria-label="Chats" onKeyDown={close}>
       <input
         type="search"
         aria-label="Search chats"

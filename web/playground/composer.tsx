@@ -69,7 +69,15 @@ export function Composer() {
       />
       <div class="row">
         {isBusy.value ? (
-          <button type="button" class="danger" title="Escape" onClick={() => void stop()}>
+          <button
+            type="button"
+            class="danger"
+            title="Escape"
+            onClick={() => {
+              void stop();
+              field.current?.focus();
+            }}
+          >
             Stop
           </button>
         ) : (

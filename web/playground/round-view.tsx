@@ -115,7 +115,10 @@ function QuestionView({ question, index, questionVersion, questionVersions, numb
             label="delete"
             name={`Delete turn ${turn}`}
             question="Delete this question and its answers?"
-            onConfirm={() => removeTurn(question.id)}
+            onConfirm={() => {
+              removeTurn(question.id);
+              document.getElementById("prompt")?.focus(); // the button is gone with the turn
+            }}
           />
         )}
       </div>

@@ -1,5 +1,6 @@
 // Everything that changes what is asked: presets, sampling, the system message, the form of the output, and tools.
 import type { Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { number } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { facts } from "../server-facts.ts";
@@ -10,21 +11,37 @@ import { PARAMS, type ParamName, toQuery } from "./settings.ts";
 import { change, lastSeed, settings } from "./state.ts";
 import { ToolEditor } from "./tool-editor.tsx";
 
+/** The button that opens it, which gets the focus back. */
+export const SETTINGS_BUTTON = "settings-button";
+
 export function SettingsDrawer({ isOpen }: { isOpen: Signal<boolean> }) {
-  if (!isOpen.value) return null;
+  return isOpen.value ? <OpenDrawer isOpen={isOpen} /> : null;
+}
+
+function OpenDrawer({ isOpen }: { isOpen: Signal<boolean> }) {
+  const drawer = useRef<HTMLElement>(null);
+  const close = () => {
+    isOpen.value = false;
+    document.getElementById(SETTINGS_BUTTON)?.focus();
+  };
+  useEffect(() => drawer.current?.focus({ preventScroll: true }), []);
   return (
-    <aside id="settings" class="drawer" aria-label="Settings">
+    <aside
+      id="settings"
+      ref={drawer}
+      class="drawer"
+      aria-label="Settings"
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        event.preventDefault();
+        close();
+      }}
+    >
       <div class="row">
         <h2>Settings</h2>
         <span class="spring" />
-        <button
-          type="button"
-          class="small quiet"
-          aria-label="Close the settings"
-          onClick={() => {
-            isOpen.value = false;
-          }}
-        >
+        <button type="button" class="small quiet" aria-label="Close the settings" onClick={close}>
           ×
         </button>
       </div>
@@ -63,6 +80,7 @@ function Sampling() {
       <p class="muted hint">Empty fields have the server's default.</p>
       <NumberField
         name="n"
+        isExplained
         title="answers to one question"
         value={n}
         least={1}
@@ -70,6 +88,7 @@ function Sampling() {
       />
       <NumberField
         name="seed"
+        isExplained
         title="the same seed draws the same random numbers"
         value={seed}
         least={0}
@@ -80,6 +99,7 @@ function Sampling() {
         <NumberField
           key={name}
           name={name}
+          isExplained
           title={what}
           value={params[name] ?? null}
           least={min}
@@ -91,6 +111,7 @@ function Sampling() {
       ))}
       <NumberField
         name="alternatives"
+        isExplained
         title="likeliest tokens per place (logprobs); 0: none"
         value={alternatives}
         least={0}

@@ -5,8 +5,10 @@ import { Choice } from "../parts/choice.tsx";
 import { useLocation } from "../router.ts";
 import { facts, may } from "../server-facts.ts";
 import { newChat } from "./chat-actions.ts";
+import { LIST_BUTTON } from "./chat-list.tsx";
 import { ModelMenu } from "./model-menu.tsx";
 import { COLOURS, type Colour, type Panel, VIEWS, type View } from "./settings.ts";
+import { SETTINGS_BUTTON } from "./settings-drawer.tsx";
 import { change, chat, columnModels, isFairComparison, settings, update } from "./state.ts";
 
 const MOST_COLUMNS = 4;
@@ -30,6 +32,7 @@ export function TopBar({ isListOpen, isDrawerOpen }: TopBarProps) {
     <div class="top-bar">
       <div class="bar-row">
         <button
+          id={LIST_BUTTON}
           type="button"
           class="list-button"
           aria-expanded={isListOpen.value}
@@ -45,6 +48,7 @@ export function TopBar({ isListOpen, isDrawerOpen }: TopBarProps) {
         </button>
         <Models />
         <button
+          id={SETTINGS_BUTTON}
           type="button"
           aria-expanded={isDrawerOpen.value}
           aria-controls="settings"
