@@ -36,6 +36,17 @@ inBrowser("the access page", (bench) => {
     expect(await status(secret)).toBe(401);
   });
 
+  it("says until when a token is valid, with the time where the reader is", async () => {
+    const wish = { name: "brief", scopes: ["inference", "admin"], lifetime_s: 60 };
+    const { token, expires_at } = await (await server.post("/v1/tokens", wish)).json();
+    const page = await bench.open(`${server.url}/access`, { key: token });
+    const format = `new Date("${expires_at}").toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })`;
+    const time = (await page.evaluate(format)) as string;
+    const row = page.getByRole("row").filter({ hasText: "brief" });
+    await row.getByText(new RegExp(`^valid until .*, ${time} \\(`)).waitFor();
+    await page.getByText(new RegExp(`signed in with a token, until .*, ${time}$`)).waitFor();
+  });
+
   it("signs out whoever revokes the token in use", async () => {
     const scopes = ["inference", "admin"];
     const { token } = await (await server.post("/v1/tokens", { name: "mine", scopes })).json();

@@ -61,6 +61,19 @@ inBrowser("asking", (bench) => {
     expect(await scrolled()).toBe(before);
   });
 
+  it("takes settings of an address into the request, and by Escape stops many prompts, too", async () => {
+    const page = await open("?max_tokens=7&min_tokens=3&temperature=0.5&m=fake&m=fake-alias&panel=many");
+    const body = page.waitForRequest(/chat\/completions/);
+    await page.getByLabel("prompts, one per line").fill("go on\nand on\n".repeat(200));
+    await page.getByRole("button", { name: "Compare", exact: true }).click();
+    expect((await body).postDataJSON()).toMatchObject({ max_tokens: 7, min_tokens: 3, temperature: 0.5 });
+    await page.getByText(/^\d+ of [1-9]\d* answered differently\.$/).waitFor();
+    await page.getByRole("link", { name: "Policies" }).focus();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Compare", exact: true }).waitFor();
+    await expect.poll(() => server.service.admission.active).toBe(0);
+  });
+
   it("stops by Escape wherever the focus is, branches too", async () => {
     const page = await open("?max_tokens=1900&view=tokens");
     await send(page, "go on");

@@ -87,6 +87,19 @@ inBrowser("the frame of the page", (bench) => {
     expect(await page.evaluate("localStorage.getItem('flywheel.key')")).toBe(API_KEY);
   });
 
+  it("signs out all tabs that have the token of this device", async () => {
+    const page = await bench.open(server.url);
+    await page.getByLabel("Token", { exact: true }).fill(API_KEY);
+    await page.getByLabel("on this device").check();
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await other.getByRole("navigation", { name: "Pages" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await other.getByRole("alert").filter({ hasText: "You signed out in another tab." }).waitFor();
+  });
+
   it("says what is wrong with a token, and keeps the address", async () => {
     bench.announce(/401/);
     const page = await bench.open(`${server.url}/?m=fake`);

@@ -58,7 +58,8 @@ export function Composer() {
         value={prompt}
         onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Escape" && !isBusy.value) {
+          // what runs may have been stopped by this very key
+          if (event.key === "Escape" && !event.defaultPrevented && !isBusy.value) {
             if (isEditing) endEditing();
             else field.current?.blur(); // back to the shortcuts
           }

@@ -117,7 +117,10 @@ async function describe(): Promise<Map<string, string>> {
     const isLoaded = [id, policy?.name, policy?.inference_name].some((name) => name !== undefined && loaded.has(name));
     const state = isLoaded ? "loaded" : "loaded when asked";
     if (parent === null)
-      found.set(id, ["base model", sizeOf(server?.model.parameters), server?.dtype].filter(Boolean).join(" · "));
+      found.set(
+        id,
+        ["base model", sizeOf(server?.model.parameters), server?.dtype, "loaded"].filter(Boolean).join(" · "),
+      );
     else if (policy === undefined) found.set(id, `adapter of ${parent} · ${state}`);
     else found.set(id, `policy · step ${policy.latest_step ?? 0} · ${bytes(policy.bytes ?? 0)} · ${state}`);
   }

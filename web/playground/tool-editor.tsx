@@ -1,4 +1,5 @@
 // The tools of a chat: made from a template, each with its schema and with a result that is set or typed.
+import { useRef } from "preact/hooks";
 import { Choice } from "../parts/choice.tsx";
 import { facts } from "../server-facts.ts";
 import { McpTools } from "./mcp-tools.tsx";
@@ -10,12 +11,16 @@ const RESULT_NAMES = { typed: "I type it", set: "always this" } as const;
 
 export function ToolEditor() {
   const { tools, toolTurns } = settings.value;
+  const templates = useRef<HTMLDivElement>(null);
   const put = (index: number, part: Partial<Tool>) =>
     change({ tools: tools.map((tool, i) => (i === index ? { ...tool, ...part } : tool)) });
   return (
     <div class="tool-editor">
       {tools.map((tool, i) => {
-        const onRemove = () => change({ tools: tools.filter((_tool, other) => other !== i) });
+        const onRemove = () => {
+          change({ tools: tools.filter((_tool, other) => other !== i) });
+          templates.current?.focus(); // the button is gone with the tool
+        };
         const onChange = (part: Partial<Tool>) => put(i, part);
         return tool.server === undefined ? (
           <ToolFields key={i} {...{ tool, onChange, onRemove }} number={i + 1} />
@@ -29,15 +34,17 @@ export function ToolEditor() {
           model writes between <code>&lt;tool_call&gt;</code> tags.
         </p>
       )}
-      <div class="row">
+      <div class="row" ref={templates} tabIndex={-1}>
         Add
         {TOOL_TEMPLATES.map((template) => (
           <button
             key={template.name}
             type="button"
             class="small"
-            disabled={tools.some(({ name }) => name === template.name)}
-            onClick={() => change({ tools: [...tools, template] })}
+            aria-disabled={tools.some(({ name }) => name === template.name)}
+            onClick={() => {
+              if (!tools.some(({ name }) => name === template.name)) change({ tools: [...tools, template] });
+            }}
           >
             {template.name}
           </button>

@@ -1,4 +1,10 @@
-// ‹2/3›: which version is shown, and the way to the others.
+// ‹2/3›: which version is shown, and the way to the others. Who goes through them by keyboard keeps the focus: a button at the end of
+// its way is not disabled, and the same button of the version that is shown now gets it.
+import { useEffect, useRef } from "preact/hooks";
+
+/** The button that was pressed. What it belongs to may be drawn anew. */
+let pressed: { of: string; by: -1 | 1 } | null = null;
+
 export interface VersionsProps {
   of: string;
   /** Counts from 0. */
@@ -8,15 +14,28 @@ export interface VersionsProps {
 }
 
 export function Versions({ of, at, count, onShow }: VersionsProps) {
+  const before = useRef<HTMLButtonElement>(null);
+  const next = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (pressed?.of !== of) return;
+    (pressed.by < 0 ? before : next).current?.focus();
+    pressed = null;
+  }, [at]);
   if (count < 2) return null;
+  const show = (by: -1 | 1) => {
+    if (at + by < 0 || at + by >= count) return;
+    pressed = { of, by };
+    onShow(at + by);
+  };
   return (
     <span class="versions num">
       <button
+        ref={before}
         type="button"
         class="small quiet"
         aria-label={`Version before of ${of}`}
-        disabled={at <= 0}
-        onClick={() => onShow(at - 1)}
+        aria-disabled={at <= 0}
+        onClick={() => show(-1)}
       >
         ‹
       </button>
@@ -25,11 +44,12 @@ export function Versions({ of, at, count, onShow }: VersionsProps) {
         {at + 1}/{count}
       </span>
       <button
+        ref={next}
         type="button"
         class="small quiet"
         aria-label={`Next version of ${of}`}
-        disabled={at >= count - 1}
-        onClick={() => onShow(at + 1)}
+        aria-disabled={at >= count - 1}
+        onClick={() => show(1)}
       >
         ›
       </button>
