@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { longChat, MOST_TURNS } from "../../test/web/long-chat.ts";
 import { openPage } from "./frames.ts";
 
-const KEYS = "twenty-two keys are here";
+const KEYS = "words to be drawn at once";
 
 export interface Typing {
   turns: number;

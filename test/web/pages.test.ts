@@ -122,6 +122,7 @@ function withoutChance(heard: string): string {
     .replace(/^( *- paragraph): (none|[dp]\d[dp+\d ]*)$/gm, "$1: the tape")
     .replace(/ (somebody's policy|\S+@\d+) \(\d+ requests?\)/g, "")
     .replace(/just now|[\d.]+ (s|min) ago/g, "AGO")
+    .replace(/\d{1,2} [A-Z][a-z]{2,3} \d{4}, \d\d:\d\d/g, "MOMENT")
     .replace(/[\d.]+ (ms|s|min)\b/g, "TIME")
     .replace(/–(?=[ "])/g, "N")
     .replace(/< (?=\d)/g, "")

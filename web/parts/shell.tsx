@@ -3,11 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../keys.ts";
+import { NoTraining } from "../pages/no-training.tsx";
 import { NotFound } from "../pages/not-found.tsx";
-import { PAGES } from "../pages/pages.ts";
+import { PAGES, type PageRow } from "../pages/pages.ts";
 import { forgetAll } from "../playground/keeping.ts";
 import { useLocation, useRoute } from "../router.ts";
-import { me } from "../server-facts.ts";
+import { facts, may, me } from "../server-facts.ts";
 import { signOut } from "../session.ts";
 import { nextTheme, theme } from "../theme.ts";
 import { Banner } from "./banner.tsx";
@@ -17,7 +18,7 @@ import { ServerState } from "./server-state.tsx";
 export function Shell() {
   const location = useLocation();
   const { pattern } = useRoute();
-  const Page = PAGES.find(({ path }) => path === pattern)?.component ?? NotFound;
+  const page = PAGES.find(({ path }) => path === pattern);
   const isHelpOpen = useSignal(false);
   const toggleHelp = () => {
     isHelpOpen.value = !isHelpOpen.value;
@@ -78,12 +79,21 @@ export function Shell() {
         <Banner />
         <ServerState />
         <main id="content" tabIndex={-1}>
-          <Page />
+          <PageOrReason page={page} />
         </main>
       </div>
       <Help isOpen={isHelpOpen.value} onClose={toggleHelp} />
     </div>
   );
+}
+
+/** What a page about training asks for is refused to others: it is not asked before it is known who is here. */
+function PageOrReason({ page }: { page: PageRow | undefined }) {
+  if (page === undefined) return <NotFound />;
+  const { trains, component: Page } = page;
+  if (trains !== true) return <Page />;
+  if (me.value === null) return null;
+  return may("training") && facts.value?.features.training !== false ? <Page /> : <NoTraining />;
 }
 
 /** A page's own parts belong to it: /policies/x is among the policies. */
