@@ -141,6 +141,37 @@ inBrowser("the playground", (bench) => {
     await answer(page, 2).getByText("9 tokens", { exact: true }).waitFor();
   });
 
+  it("keeps settings under a name, for other chats and after a reload", async () => {
+    const page = await open("?temperature=0.25&n=3");
+    await openSettings(page);
+    await page.getByLabel("System message").fill("Be brief.");
+    await page.getByLabel("Name of the preset").fill("brief");
+    await page.getByRole("button", { name: "Save preset" }).click();
+    await page.getByRole("button", { name: "brief", exact: true }).waitFor();
+    await page.goto(`${server.url}/?temperature=1`);
+    await openSettings(page);
+    await page.getByRole("button", { name: "brief", exact: true }).click();
+    expect(await page.getByLabel("System message").inputValue()).toBe("Be brief.");
+    expect(await page.getByLabel("temperature", { exact: true }).inputValue()).toBe("0.25");
+    const body = page.waitForRequest(/chat\/completions/);
+    await ask(page, "say:Hello.");
+    const { messages, n } = (await body).postDataJSON();
+    expect([messages[0], n]).toEqual([{ role: "system", content: "Be brief." }, 3]);
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("button", { name: "brief", exact: true }).waitFor({ state: "detached" });
+  });
+
+  it("explains every number of the settings in a line", async () => {
+    const page = await open();
+    await openSettings(page);
+    await page.getByLabel("temperature", { exact: true }).waitFor();
+    const texts = (await page.evaluate(`[...document.querySelectorAll("#settings input[type=number]")].map(
+      (field) => document.getElementById(field.getAttribute("aria-describedby"))?.textContent ?? "",
+    )`)) as string[];
+    expect(texts.length).toBeGreaterThan(10);
+    expect(texts.filter((text) => text === "")).toEqual([]);
+  });
+
   it("compares columns with the same seed and marks the first difference", async () => {
     const page = await open("?m=fake&m=fake-alias&seed=5&view=tokens&max_tokens=8");
     const bodies: { model: string; seed: number }[] = [];
