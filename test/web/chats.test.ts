@@ -218,6 +218,34 @@ inBrowser("conversations", (bench) => {
     await expect.poll(async () => (await turns(page)).slice(0, 6)).toEqual(said);
   });
 
+  it("keep what two tabs ask at once as versions, and are gone in both when one deletes them", async () => {
+    const page = await open();
+    await ask(page, "say:One.");
+    await expect.poll(() => chatOf(page)).not.toBeNull();
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await other.evaluate(`sessionStorage.setItem("flywheel.key", "${API_KEY}")`);
+    await other.goto(page.url());
+    await other.getByText("One.", { exact: true }).waitFor();
+    await Promise.all([ask(page, "say:Two."), ask(other, "say:Zwei.")]);
+    for (const [tab, own] of [
+      [page, "Two."],
+      [other, "Zwei."],
+    ] as const) {
+      await tab.getByText(/^version [12]\/2$/).waitFor();
+      await tab.getByText(own, { exact: true }).waitFor();
+    }
+    await other.getByLabel("Message", { exact: true }).fill("half a sentence");
+    await page.getByRole("button", { name: "Delete this chat" }).click();
+    await page.getByRole("button", { name: "Yes, delete" }).click();
+    await other.getByText("This chat was deleted in another tab.").waitFor();
+    expect(await turns(other)).toEqual([]);
+    expect(await other.getByLabel("Message", { exact: true }).inputValue()).toBe("half a sentence");
+    await other.getByLabel("Message", { exact: true }).fill("half a sentence more");
+    const titles = () => other.getByRole("region", { name: "Chats" }).getByRole("link").allTextContents();
+    await expect.poll(titles).toEqual(["half a sentence more"]);
+  });
+
   it("are gone after signing out, and the next token never sees them", async () => {
     const page = await open();
     await ask(page, "say:The sea.");

@@ -214,7 +214,8 @@ async function adopt(id: string): Promise<void> {
 export async function catchUp(id: string): Promise<void> {
   if (id !== chat.value.id || !missed.delete(id)) return;
   const found = await store?.read(id);
-  if (found === null || found === undefined || id !== chat.value.id) return;
+  if (found === undefined || id !== chat.value.id) return;
+  if (found === null) return forgetDeleted();
   const mine = toRecord({ chat: chat.value, settings: settings.value, draft: draft.value, deleted });
   // what still runs there comes when it is done
   const over = found.answers.filter(({ exchange }) => !isRunning(exchange));
@@ -229,6 +230,14 @@ export async function catchUp(id: string): Promise<void> {
     if (!deleted.includes(turn.id) && !isLonger) turns.set(turn.id, turn);
   }
   chat.value = { ...chat.value, turns, columns: both.chat.columns };
+}
+
+/** What another tab has deleted must not come back from here. What is being written stays. */
+function forgetDeleted(): void {
+  if (!isKept.value) return; // it was never kept: there was nothing to delete
+  void stop();
+  show({ chat: emptyChat(), settings: settings.value, draft: draft.value, deleted: [] }, false);
+  problem.value = "This chat was deleted in another tab.";
 }
 
 function lengthOf({ exchange: { replies } }: Answers): number {
