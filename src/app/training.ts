@@ -26,7 +26,7 @@ import { usableCores } from "./usable-cores.ts";
 
 const BEAT_MS = 5_000;
 
-class Heartbeat {
+export class Heartbeat {
   readonly #table: ServerTable;
   readonly #describe: () => ServerRecord;
   readonly #log: Log;
