@@ -7,6 +7,7 @@ import {
   type Dirent,
   fsyncSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,7 +16,7 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 // Opens a file for reading without blocking: a named pipe in its place would wait for a writer that never comes.
 
@@ -60,6 +61,16 @@ export function temporaryBeside(path: string): string {
 /** Whether `temporaryBeside` made this name. Such a file found at a start was cut off by a crash. */
 export function isTemporaryName(name: string): boolean {
   return name.startsWith(".") && name.endsWith(".tmp");
+}
+
+/** Makes a folder and those above it that are missing. They are on the disk when the call returns. */
+export function makeFolderDurably(path: string, mode?: number): void {
+  const first = mkdirSync(path, { recursive: true, mode });
+  if (first === undefined) return;
+  for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {
+    syncFolder(folder);
+    if (folder === dirname(first)) return;
+  }
 }
 
 /** Makes renames and new files in a folder durable. */

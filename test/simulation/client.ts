@@ -186,11 +186,13 @@ export class Client {
   async removeModel(): Promise<void> {
     const model = this.#pick(this.#models);
     this.#models = this.#models.filter((one) => one !== model);
-    for (const id of model.jobs) this.accepted.delete(id);
     const what = `deleting ${model.name}`;
     const { status, message } = await this.#requests.send(what, ({ training }) =>
       training.models.delete(model.id, this.#owner),
     );
+    // a job on a server that is not heard of: again in a minute
+    if (status === 409) return void this.#models.push(model);
+    for (const id of model.jobs) this.accepted.delete(id);
     // gone already: the first try did it, but its answer was lost
     this.#expect(status, message, what, [404]);
     for (const key of this.replies.keys()) if (key.startsWith(`${model.name}@`)) this.replies.delete(key);

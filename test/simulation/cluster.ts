@@ -26,6 +26,8 @@ export interface Plan {
   slots: number;
   queue: number;
   maxInFlight: number;
+  /** Of one server. */
+  maxLoras: number;
   maxParallelJobs: number;
   maxStepsPerModel: number;
   stepGraceMs: number;
@@ -69,6 +71,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
       ? { full: some(0.003) }
       : { unavailable: some(0.005), again: some(0.03), unknown: some(0.01), hint: some(0.3) }),
   };
+  const maxLoras = chance.between(1, 3);
   const positionsPerBlock = chance.pick([4, 8]);
   const impossible: Accident[] = alone ? ["pause past the lease", "database away"] : ["power failure"];
   if (engines === 0) impossible.push("engine killed", "link cut");
@@ -82,6 +85,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
     slots: chance.pick([2, 8]),
     queue: chance.pick([2, 16]),
     maxInFlight: chance.pick([2, 8]),
+    maxLoras,
     maxParallelJobs: chance.between(1, 3),
     maxStepsPerModel: chance.pick([2, 4, 1000]),
     stepGraceMs: chance.pick([0, 2_000, 60_000]),
@@ -94,8 +98,8 @@ export function planOf(world: World, config: ModelConfig): Plan {
     },
     engine: {
       config,
-      // engines are for all servers
-      maxLoras: chance.between(1, 3) * (engines > 0 ? servers : 1),
+      // an engine of its own has room for the adapters of all servers
+      maxLoras: maxLoras * (engines > 0 ? servers : 1),
       positionsPerBlock,
       // what the longest request needs, and little more
       numBlocks: 64 / positionsPerBlock + chance.pick([2, 8, 40]),
@@ -174,13 +178,15 @@ export class Cluster {
   }
 }
 
-/** The checkpoint of the base model, on the disk of the simulation. */
+/** What an operator has put on the disk: the checkpoint of the base model, and the folder for training. */
 function copyBase(disk: Disk): Cluster["base"] {
+  mkdirSync(`${disk.root}/training`);
   const from = join(ROOT, "test/fixtures/llama");
   const folder = `${disk.root}/base`;
   mkdirSync(folder, { recursive: true });
   for (const name of readdirSync(from)) {
     if (/^(config\.json|model.*)$/.test(name)) writeFileSync(join(folder, name), readFileSync(join(from, name)));
   }
+  disk.syncAll();
   return { folder, config: readModelConfig(folder) };
 }

@@ -209,8 +209,20 @@ export class Disk {
     else node.synced = new Map(node.entries);
   }
 
+  /** All that there is now is on the disk for sure. */
+  syncAll(): void {
+    const visit = (node: Node) => {
+      if (node.kind === "file") node.synced = node.bytes;
+      else {
+        node.synced = new Map(node.entries);
+        for (const inside of node.entries.values()) visit(inside);
+      }
+    };
+    visit(this.#top);
+  }
+
   /** What is not synced is lost, or not. Nothing is open any more. */
-  losePower(chance: Chance): void {
+  losePower(chance: Pick<Chance, "between">): void {
     this.#open.clear();
     const visit = (node: Node) => {
       if (node.kind === "file") {

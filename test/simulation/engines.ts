@@ -1,12 +1,15 @@
 // Engines of the simulation: the real scheduler, caches and loop over the model of model.ts, inside a server or as processes
 // of their own behind a link that is slow and breaks. A link keeps the order of a stream, as TCP does.
 
+import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
 import type { EngineOutput, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
 import type { Replica, ReplicaLoad, ReplicaState } from "../../src/engine/fleet/replica.ts";
 import type { SchedulingOptions } from "../../src/engine/scheduling.ts";
 import { GenerationStream } from "../../src/engine/thread/generation-stream.ts";
+import { NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
 import { InProcessEngine } from "../fakes/in-process-engine.ts";
 import { type ModelOptions, modelHost } from "./model.ts";
+import { Wire } from "./wire.ts";
 import { Process, type World } from "./world.ts";
 
 export interface EngineOptions extends ModelOptions {
@@ -20,12 +23,15 @@ export function newEngine(world: World, options: EngineOptions): InProcessEngine
   return new InProcessEngine(modelHost(world, options), { scheduling, onFault });
 }
 
-/** A process with an engine. It can die, and starts again as another one. */
+/** A process with an engine. It can die, and starts again as another one. Servers hold adapters there, as they do over HTTP. */
 export class EngineServer {
   readonly name: string;
   process: Process;
   engine: InProcessEngine;
   starts = 1;
+  #slots: AdapterSlots;
+  /** Who holds which version: "server version". */
+  #holds = new Set<string>();
   readonly #world: World;
   readonly #options: EngineOptions;
 
@@ -34,11 +40,47 @@ export class EngineServer {
     this.#world = world;
     this.#options = options;
     [this.process, this.engine] = this.#start();
+    this.#slots = new AdapterSlots(this.engine);
   }
 
   restart(): void {
     this.starts++;
     [this.process, this.engine] = this.#start();
+    this.#slots = new AdapterSlots(this.engine);
+    this.#holds = new Set();
+  }
+
+  /** `keeps`: the versions that this server wants. What it left when it died goes if there is no room. */
+  async load(front: string, version: string, folder: string, keeps: ReadonlySet<string>): Promise<void> {
+    if (this.#holds.has(`${front} ${version}`)) return;
+    try {
+      const loaded = await this.#slots.hold(folder);
+      if (loaded.version !== version) throw new Error(`${folder} holds ${loaded.version}`);
+      this.#holds.add(`${front} ${version}`);
+    } catch (error) {
+      const own = [...this.#holds].map((hold) => hold.split(" ")).filter(([holder]) => holder === front);
+      const stale = own.find(([, held]) => !keeps.has(held!));
+      if (!(error instanceof NoAdapterSlot) || stale === undefined) throw error;
+      await this.unload(front, stale[1]!);
+      await this.load(front, version, folder, keeps);
+    }
+  }
+
+  async unload(front: string, version: string): Promise<void> {
+    if (this.#holds.delete(`${front} ${version}`)) await this.#slots.drop(version);
+  }
+
+  async *generate(request: GenerateRequest, begun: (generation: Generation) => void): AsyncGenerator<EngineOutput> {
+    const { adapter } = request;
+    const isHeld = adapter === null || [...this.#holds].some((hold) => hold.endsWith(` ${adapter}`));
+    const release = isHeld && adapter !== null ? this.#slots.leaseHeld(adapter) : () => {};
+    try {
+      const generation = this.engine.generate(request);
+      begun(generation);
+      yield* generation;
+    } finally {
+      release();
+    }
   }
 
   #start(): [Process, InProcessEngine] {
@@ -65,32 +107,19 @@ const PROBE_MS = 500;
 /** A replica that does not answer for so long is away. */
 const SILENCE_MS = 2_000;
 
-/** One direction of a connection: what is sent arrives later, in order. */
-class Wire {
-  readonly #world: World;
-  readonly #to: Process;
-  readonly #slowMs: number;
-  #last = 0;
-
-  constructor(world: World, to: Process, slowMs: number) {
-    this.#world = world;
-    this.#to = to;
-    this.#slowMs = slowMs;
-  }
-
-  send(label: string, run: () => void): void {
-    const world = this.#world;
-    this.#last = Math.max(this.#last, world.now + world.chance.between(0, 10 * this.#slowMs) / 10);
-    world.at(this.#to, this.#last - world.now, label, run);
-  }
-}
-
 export interface LinkFaults {
   /** How likely a message finds that the connection is broken. */
   broken: number;
   /** How likely nobody is told of it: the other side is just silent. */
   silent: number;
   slowMs: number;
+}
+
+export interface LinkOptions {
+  maxInFlight: number;
+  /** Adapters that this server may have there: others have theirs. */
+  maxLoras: number;
+  link: LinkFaults;
 }
 
 /** What a server sees of an engine on another machine. */
@@ -107,16 +136,20 @@ export class LinkedReplica implements Replica {
   readonly #world: World;
   readonly #server: EngineServer;
   readonly #faults: LinkFaults;
+  readonly #maxLoras: number;
+  /** Versions that this server wants there. */
+  readonly #keeps = new Set<string>();
   readonly #own: Process;
   readonly #streams = new Set<(reason: string) => void>();
   #heardAt: number;
   #timer: NodeJS.Timeout | null = null;
 
   /** Of the current process. */
-  constructor(world: World, server: EngineServer, maxInFlight: number, faults: LinkFaults) {
+  constructor(world: World, server: EngineServer, { maxInFlight, maxLoras, link }: LinkOptions) {
     this.#world = world;
+    this.#maxLoras = maxLoras;
     this.#server = server;
-    this.#faults = faults;
+    this.#faults = link;
     this.#own = world.current;
     this.name = server.name;
     this.maxInFlight = maxInFlight;
@@ -127,13 +160,14 @@ export class LinkedReplica implements Replica {
 
   generate(request: GenerateRequest): Generation {
     const world = this.#world;
-    const { process, engine } = this.#server;
+    const server = this.#server;
+    const { process } = server;
     const [there, back] = [
       new Wire(world, process, this.#faults.slowMs),
       new Wire(world, this.#own, this.#faults.slowMs),
     ];
     let inner: Generation | null = null;
-    let isOpen = true;
+    let [isOpen, isBroken] = [true, false];
     const stream = new GenerationStream(request.n, (index) => {
       there.send("stop", () => (index === null ? inner?.abort() : inner?.stop(index)));
       if (index === null) close();
@@ -154,7 +188,11 @@ export class LinkedReplica implements Replica {
     };
     this.#streams.add(lose);
     const pass = (output: EngineOutput) => {
-      if (this.#breaks()) return this.#break(lose);
+      if (isBroken) return;
+      if (this.#breaks()) {
+        isBroken = true;
+        return this.#break(lose);
+      }
       back.send("output", () => {
         if (!isOpen) return;
         stream.push(output);
@@ -162,8 +200,10 @@ export class LinkedReplica implements Replica {
       });
     };
     const follow = async () => {
-      inner = engine.generate(request);
-      for await (const output of inner) pass(output);
+      const begun = (generation: Generation) => {
+        inner = generation;
+      };
+      for await (const output of server.generate(request, begun)) pass(output);
     };
     if (this.#breaks() || !process.alive) this.#break(lose);
     else there.send("generate", () => void follow());
@@ -171,14 +211,13 @@ export class LinkedReplica implements Replica {
   }
 
   loadAdapter(version: string, folder: string): Promise<void> {
-    return this.#ask("load", async ({ engine }) => {
-      const loaded = await engine.loadAdapter(folder);
-      if (loaded.version !== version) throw new Error(`${folder} holds ${loaded.version}`);
-    });
+    this.#keeps.add(version);
+    return this.#ask("load", (server) => server.load(this.#own.name, version, folder, this.#keeps));
   }
 
   unloadAdapter(version: string): Promise<void> {
-    return this.#ask("unload", ({ engine }) => engine.unloadAdapter(version));
+    this.#keeps.delete(version);
+    return this.#ask("unload", (server) => server.unload(this.#own.name, version));
   }
 
   async close(): Promise<void> {
@@ -194,7 +233,7 @@ export class LinkedReplica implements Replica {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error("simulated: no answer")), 5_000);
       const answer = (run: () => void) => {
-        if (this.#breaks()) return;
+        if (!process.alive || this.#breaks()) return;
         new Wire(world, this.#own, slowMs).send(`${label} answered`, () => {
           clearTimeout(timer);
           run();
@@ -214,7 +253,11 @@ export class LinkedReplica implements Replica {
     const seen = { info: null as ModelInfo | null, identity: "", requests: 0 };
     this.#ask("probe", async ({ engine, starts }) => {
       const { running, waiting } = engine.stats();
-      Object.assign(seen, { info: engine.info, identity: String(starts), requests: running + waiting });
+      Object.assign(seen, {
+        info: { ...engine.info, maxLoras: this.#maxLoras },
+        identity: String(starts),
+        requests: running + waiting,
+      });
     }).then(
       () => this.#heard(seen),
       () => this.#silent(),

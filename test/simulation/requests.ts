@@ -9,6 +9,8 @@ const ANSWER_MS = 15_000;
 /** Faults last seconds. Whatever is refused for longer is lost. */
 const PATIENCE_MS = 180_000;
 const NOT_NOW = new Set([429, 503, 507]);
+/** In messages of errors that the simulation caused and that a server cannot but pass on. */
+export const CAUSED = "simulated";
 
 /** What a server does with a request. `gone`: its client has left. */
 export type Work<R> = (server: SimulatedServer, gone: AbortSignal) => Promise<R>;
@@ -29,7 +31,7 @@ export class Requests {
     const limit = world.now + PATIENCE_MS;
     for (let tries = 0; ; tries++) {
       const reply = await this.once(what, work);
-      if (reply !== null && !NOT_NOW.has(reply.status) && !reply.message.includes(OUTCOME_UNKNOWN)) return reply;
+      if (reply !== null && !NOT_NOW.has(reply.status) && !isUnclear(reply)) return reply;
       // no wait helps a workspace that is full
       if (reply?.status === 429 && reply.retryAfter === null) return reply;
       if (world.now > limit) {
@@ -55,6 +57,7 @@ export class Requests {
         resolve(null);
       });
       const answer = (reply: Reply) => {
+        if (!server.process.alive) return;
         this.#note(what, reply);
         if (this.#isLost("answer")) return;
         world.at(from, latency(), "answer", () => {
@@ -94,4 +97,9 @@ export class Requests {
     if (status < 500) return;
     this.serverErrors.push({ status, message: `${what}: ${message}`, retryAfter: retryAfter !== null });
   }
+}
+
+/** What clients may ask for once more: nobody knows whether it took effect, or an engine or a trainer failed. */
+function isUnclear({ status, message }: Reply): boolean {
+  return status === 500 && (message.includes(OUTCOME_UNKNOWN) || message.includes(CAUSED));
 }

@@ -167,7 +167,7 @@ export class SimulatedServer {
   async #newEngine(): Promise<Engine> {
     const { world, plan, base, engines } = this.#cluster;
     if (engines.length === 0) return newEngine(world, plan.engine);
-    this.links = engines.map((server) => new LinkedReplica(world, server, plan.maxInFlight, plan.link));
+    this.links = engines.map((server) => new LinkedReplica(world, server, plan));
     return FleetEngine.start(this.links, {
       readAdapter: async (folder) => {
         const { version, rank } = loadPeft(folder, base.config);

@@ -12,7 +12,7 @@ import { Client } from "./client.ts";
 import { Cluster, type Plan } from "./cluster.ts";
 import { Disk } from "./disk.ts";
 import { checkingBooks } from "./model.ts";
-import { Requests } from "./requests.ts";
+import { CAUSED, Requests } from "./requests.ts";
 // before everything that it replaces something for
 import { onStage } from "./stage.ts";
 import { TRAINER_FAILED, weightsOf } from "./trainer.ts";
@@ -93,9 +93,12 @@ async function play(world: World, cluster: Cluster): Promise<Report> {
   let comparedPolicies = 0;
   if (world.wrong.length === 0) {
     await settle(world, cluster);
-    for (const client of clients) comparedPolicies += await inside(world, client.process, () => client.askAgain());
+    for (const client of clients)
+      await finish(world, client.process, async () => {
+        comparedPolicies += await client.askAgain();
+      });
     await close(world, cluster);
-    await inside(world, world.outside, () => judge(world, cluster, clients, requests));
+    await finish(world, world.outside, () => judge(world, cluster, clients, requests));
   }
   return report(world, cluster, clients, comparedPolicies);
 }
@@ -119,6 +122,10 @@ async function settle(world: World, cluster: Cluster): Promise<void> {
   await world.run(() => false, world.elapsed + SWEEP_MS);
 }
 
+async function finish(world: World, process: Client["process"], work: () => Promise<void>): Promise<void> {
+  if (!(await world.perform(process, work, PATIENCE_MS))) world.violation("the end does not come");
+}
+
 async function close(world: World, cluster: Cluster): Promise<void> {
   for (const server of cluster.servers) for (const left of server.leftOpen()) world.violation(left);
   cluster.isClosing = true;
@@ -133,8 +140,7 @@ async function judge(world: World, cluster: Cluster, clients: readonly Client[],
   const folder = `${disk.root}/training`;
   const accepted = clients.flatMap((client) => [...client.accepted.keys()]);
   const stepsDeleted = plan.maxStepsPerModel < 1000 || clients.some(({ removed }) => removed);
-  const isCaused = ({ message }: { message: string }) => /simulated/.test(message);
-  const serverErrors = requests.serverErrors.filter((error) => !isCaused(error));
+  const serverErrors = requests.serverErrors.filter(({ message }) => !message.includes(CAUSED));
   const evidence = { store, folder, accepted, serverErrors, stepsDeleted };
   for (const wrong of await violations(evidence)) world.violation(wrong);
   for (const wrong of await wrongLineage(cluster, clients)) world.violation(wrong);
@@ -163,7 +169,7 @@ async function wrongLineage({ database, disk, lineage }: Cluster, clients: reado
       if (to !== from + 1) say(`was made from step ${from}`);
       const before = weights.get(from);
       // a step that is gone, or a job that had nothing to learn
-      if (made === undefined || before === undefined) continue;
+      if (made === undefined || before === undefined || before === weights.get(to)) continue;
       if (made.from !== before) say("was not made from the weights of the step before");
       const mark = marks.get(job);
       if (mark && made.marks.some((other) => other !== mark)) say(`has the data ${made.marks}, and not ${mark}`);
@@ -177,24 +183,9 @@ async function unjustified({ database: { store } }: Cluster): Promise<string[]> 
   const failed = await store.all<{ id: string; why: string | null }>(
     "SELECT id, error_message AS why FROM jobs WHERE status = 'FAILED'",
   );
-  const known = [/^the server stopped/, /^the trainer process/, DISK_FULL, TRAINER_FAILED, /workspace/];
+  const known = [/^the server stopped/, /^the trainer process/, /ENOSPC/, DISK_FULL, TRAINER_FAILED, /workspace/];
   const isKnown = (why: string | null) => known.some((reason) => (why ?? "").match(reason));
   return failed.filter(({ why }) => !isKnown(why)).map(({ id, why }) => `job ${id} failed: ${why}`);
-}
-
-async function inside<R>(world: World, process: Client["process"], work: () => Promise<R>): Promise<R> {
-  let result: { value: R } | null = null;
-  world.at(process, 0, "asks", () => {
-    work().then(
-      (value) => {
-        result = { value };
-      },
-      (error: unknown) => world.violation(`the end failed: ${(error as Error).stack}`),
-    );
-  });
-  await world.run(() => result !== null, world.elapsed + PATIENCE_MS);
-  if (result === null) throw new Error("the end of the simulation is stuck");
-  return (result as { value: R }).value;
 }
 
 async function report(

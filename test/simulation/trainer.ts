@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { type BatchSequence, OPTIMIZER_FILE, type TrainerTask } from "../../src/training/contract.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import type { FromTrainer, ToTrainer, TrainerProcess } from "../../src/training/process/trainer-process.ts";
+import { Wire } from "./wire.ts";
 import { Process, type World } from "./world.ts";
 
 /** How likely a gradient step meets each of them. */
@@ -18,6 +19,9 @@ export interface TrainerFaults {
   deaf: number;
   stepMs: number;
 }
+
+/** The longest that a message takes. */
+const CHANNEL_MS = 3;
 
 const WEIGHTS = "adapter_model.safetensors";
 
@@ -53,6 +57,8 @@ class SimulatedProcess implements TrainerProcess {
   readonly #lineage: Lineage;
   readonly #parent: Process;
   readonly #own: Process;
+  readonly #toTrainer: Wire;
+  readonly #toServer: Wire;
   #cancelled = false;
 
   constructor(world: World, faults: TrainerFaults, lineage: Lineage) {
@@ -61,12 +67,14 @@ class SimulatedProcess implements TrainerProcess {
     this.#lineage = lineage;
     this.#parent = world.current;
     this.#own = new Process(`${world.current.name}'s trainer`);
+    this.#toTrainer = new Wire(world, this.#own, CHANNEL_MS);
+    this.#toServer = new Wire(world, this.#parent, CHANNEL_MS);
     // its channel closes with its parent
     this.#parent.onDeath(() => world.at(world.outside, world.chance.between(0, 500), "orphan", () => this.#own.die()));
   }
 
   send(message: ToTrainer): void {
-    this.#world.at(this.#own, this.#latency(), message.type, () => this.#receive(message));
+    this.#toTrainer.send(message.type, () => this.#receive(message));
   }
 
   async kill(): Promise<void> {
@@ -131,22 +139,18 @@ class SimulatedProcess implements TrainerProcess {
   }
 
   #say(message: FromTrainer): void {
-    this.#world.at(this.#parent, this.#latency(), message.type, () => {
+    this.#toServer.send(message.type, () => {
       if (this.ended === null) this.onMessage?.(message);
     });
   }
 
   #end(why: string): void {
     this.#own.die();
-    this.#world.at(this.#parent, this.#latency(), "trainer ends", () => {
+    this.#toServer.send("trainer ends", () => {
       if (this.ended !== null) return;
       this.ended = new Error(why);
       this.onEnd?.(this.ended);
     });
-  }
-
-  #latency(): number {
-    return this.#world.chance.between(0, 3);
   }
 }
 

@@ -86,10 +86,10 @@ export class Witness {
     ended();
     if (choices.some(({ finish, stopped }) => finish === null && !stopped))
       wrong("a generation ended before its choices");
-    this.compared++;
   }
 
   async #compare(request: GenerateRequest, index: number, { tokens, finish }: Choice): Promise<void> {
+    this.compared++;
     const expected = (await this.#alone(request)).flatMap((output) =>
       output.type === "tokens" && output.index === index ? [output] : [],
     );

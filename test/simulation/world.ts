@@ -127,7 +127,8 @@ export class World {
   /** For the log of this run, and for its hash. */
   say(line: string): void {
     const text = `${(this.elapsed / 1000).toFixed(3)} ${this.current.name}: ${line}`;
-    this.#hash.update(text);
+    // the stack of an error has the caller of the simulation in it
+    this.#hash.update(text.replace(/(\\n|\n) +at .*/s, ""));
     this.lines.push(text);
     if (this.lines.length > 2 * KEPT_LINES) this.lines.splice(0, KEPT_LINES);
   }
@@ -169,6 +170,19 @@ export class World {
       this.current = this.outside;
     }
     return true;
+  }
+
+  /** Runs work as that of a process. Returns false if it does not end in so many milliseconds. What it throws is wrong. */
+  async perform(process: Process, work: () => Promise<void>, ms: number): Promise<boolean> {
+    let over = false;
+    this.at(process, 0, "work", () => {
+      work()
+        .catch((error: unknown) => this.violation(`${process.name}: ${(error as Error).stack}`))
+        .finally(() => {
+          over = true;
+        });
+    });
+    return this.run(() => over, this.elapsed + ms);
   }
 
   /** Nobody caught it. A server would end. */

@@ -14,6 +14,7 @@ import { createReadStream, existsSync, mkdirSync, readdirSync, rmSync, statSync,
 import { join } from "node:path";
 import { isDiskFull, OperatorError } from "../../errors/faults.ts";
 import type { StepFiles } from "../../store/tables/models.ts";
+import { makeFolderDurably, syncFolder } from "../../system/files.ts";
 import { type Cleared, GRADIENTS, type KnownFiles, stagingName } from "./leftovers.ts";
 import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
@@ -62,9 +63,9 @@ export class Workspace {
     this.#shared = shared;
     this.records = new RecordFiles(root, shared);
     try {
-      for (const folder of [join(root, "models"), join(root, "jobs")]) {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
-      }
+      for (const folder of [join(root, "models"), join(root, "jobs")]) makeFolderDurably(folder, 0o700);
+      // a start that was cut off may have made them
+      syncFolder(root);
     } catch (error) {
       throw new OperatorError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
     }
@@ -151,8 +152,10 @@ export class Workspace {
     return join(this.#root, inputPath(jobId));
   }
 
-  shareInput(jobId: string, access: Access): Promise<void> {
-    return this.#shared.share(inputPath(jobId), access);
+  /** A job is about to be accepted: its data is on disk, under its name. */
+  async shareInput(jobId: string, access: Access): Promise<void> {
+    syncFolder(this.jobFolder(jobId));
+    await this.#shared.share(inputPath(jobId), access);
   }
 
   /** Returns the path of the file, which can be read then. */
@@ -168,7 +171,7 @@ export class Workspace {
   }
 
   createJobFolder(jobId: string): void {
-    mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
+    makeFolderDurably(this.jobFolder(jobId), 0o700);
   }
 
   /** The working files of an attempt, in a new folder. What earlier attempts left goes: none of them can succeed now. */
