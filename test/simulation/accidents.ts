@@ -18,10 +18,7 @@ export async function causeAccidents(cluster: Cluster, over: () => boolean): Pro
   world.isFaulty = false;
   cluster.disk.capacity = Number.POSITIVE_INFINITY;
   cluster.database.awayUntil = 0;
-  for (const { links, process } of cluster.servers) {
-    for (const link of links) link.cutUntil = 0;
-    process.pausedUntil = Math.min(process.pausedUntil, world.now);
-  }
+  for (const { links } of cluster.servers) for (const link of links) link.cutUntil = 0;
 }
 
 function cause(accident: Accident, cluster: Cluster): void {
@@ -43,7 +40,7 @@ function cause(accident: Accident, cluster: Cluster): void {
     case "short pause":
     case "pause past the lease":
       world.count(accident, server.name);
-      server.process.pausedUntil = world.now + ms + (accident === "short pause" ? 0 : plan.leaseMs + 1_000);
+      server.process.pause(world.now + ms + (accident === "short pause" ? 0 : plan.leaseMs + 1_000));
       return;
     case "database away":
       world.count(accident);

@@ -69,7 +69,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
     slowMs: chance.pick([1, 5, 40]),
     ...(alone
       ? { full: some(0.003) }
-      : { unavailable: some(0.005), again: some(0.03), unknown: some(0.01), hint: some(0.3) }),
+      : { unavailable: some(0.005), again: some(0.03), unknown: some(0.01), hint: some(0.2) }),
   };
   const maxLoras = chance.between(1, 3);
   const positionsPerBlock = chance.pick([4, 8]);
@@ -91,7 +91,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
     stepGraceMs: chance.pick([0, 2_000, 60_000]),
     maxBytesPerOwner: chance.pick([2 ** 40, 2 ** 40, 3 * 2 ** 20]),
     deathRate: some(0.0003),
-    link: { broken: some(0.005), silent: some(0.3), slowMs: chance.pick([1, 10, 50]) },
+    link: { broken: some(0.01), silent: some(0.3), slowMs: chance.pick([1, 10, 50]) },
     trainer: {
       ...{ crash: some(0.03), failure: some(0.01), hang: some(0.01), deaf: some(0.05) },
       stepMs: chance.pick([20, 300, 1500]),
@@ -135,6 +135,7 @@ export class Cluster {
     this.base = copyBase(disk);
     this.plan = planOf(world, this.base.config);
     this.database = new Database(world);
+    this.database.faults = this.plan.database;
     this.witness = new Witness(world);
     this.engines = Array.from(
       { length: this.plan.engines },

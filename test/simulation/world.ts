@@ -10,13 +10,22 @@ export class Process {
   readonly name: string;
   alive = true;
   /** Nothing of it runs before. */
-  pausedUntil = 0;
+  #pausedUntil = 0;
   /** What its clock is off, in milliseconds. */
   skewMs = 0;
   readonly #deaths = new Set<() => void>();
 
   constructor(name: string) {
     this.name = name;
+  }
+
+  get pausedUntil(): number {
+    return this.#pausedUntil;
+  }
+
+  /** Never ends a pause early: what waits for its end would come after what is new. */
+  pause(until: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, until);
   }
 
   /** Called once, when it dies, unless the returned function was called. */
