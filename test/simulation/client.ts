@@ -24,7 +24,7 @@ const ACTIONS = { register: 2, ask: 12, train: 6, cancel: 1, fork: 1, rollBack: 
 type Action = keyof typeof ACTIONS;
 
 const MAX_MODELS = 3;
-const PAUSE = [10, 800] as const;
+const PAUSE = [5, 500] as const;
 const WORDS = "a1 a2 a3 yes no maybe".split(" ");
 const END = /^training_(ended|failed)$/;
 
@@ -94,7 +94,13 @@ export class Client {
     await this.#create({ baseModel: null, from: { modelId: source.id, step, owner: this.#owner } });
   }
 
+  /** Several at once, so that an engine has more to do than it has room for. */
   async ask(): Promise<void> {
+    const questions = this.#cluster.world.chance.pick([1, 1, 2, 4, 8]);
+    await Promise.all(Array.from({ length: questions }, () => this.#askOnce()));
+  }
+
+  async #askOnce(): Promise<void> {
     const { chance } = this.#cluster.world;
     const model = chance.between(0, 4) === 0 ? null : this.#pick(this.#models);
     const seen = model?.seenStep ?? 0;

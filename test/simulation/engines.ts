@@ -2,7 +2,7 @@
 // of their own behind a link that is slow and breaks. A link keeps the order of a stream, as TCP does.
 
 import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
-import type { EngineOutput, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
+import type { EngineOutput, EngineStats, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
 import type { Replica, ReplicaLoad, ReplicaState } from "../../src/engine/fleet/replica.ts";
 import type { SchedulingOptions } from "../../src/engine/scheduling.ts";
 import { GenerationStream } from "../../src/engine/thread/generation-stream.ts";
@@ -218,6 +218,10 @@ export class LinkedReplica implements Replica {
   unloadAdapter(version: string): Promise<void> {
     this.#keeps.delete(version);
     return this.#ask("unload", (server) => server.unload(this.#own.name, version));
+  }
+
+  stats(): EngineStats {
+    return this.#server.engine.stats();
   }
 
   async close(): Promise<void> {

@@ -52,7 +52,12 @@ const began = performance.now();
 const seconds = () => (performance.now() - began) / 1000;
 const sums = { events: 0, replies: 0, tokens: 0, jobs: 0, policies: 0, ms: 0 };
 const faults: Record<string, number> = {};
+const reached: Record<string, number> = {};
 let passed = 0;
+
+function addUp(sums: Record<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [what, count] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + count;
+}
 
 async function play(seed: number): Promise<void> {
   const { wrong, lines, plan, ...facts } = await simulate(seed);
@@ -68,7 +73,8 @@ async function play(seed: number): Promise<void> {
   sums.policies += facts.comparedPolicies;
   sums.ms += facts.ms;
   for (const count of Object.values(facts.jobs)) sums.jobs += count;
-  for (const [fault, count] of Object.entries(facts.faults)) faults[fault] = (faults[fault] ?? 0) + count;
+  addUp(faults, facts.faults);
+  addUp(reached, facts.reached);
   if (wrong.length === 0) {
     passed++;
     return;
@@ -90,7 +96,7 @@ console.log(
   `${played} seeds in ${seconds().toFixed(0)} s, ${failures.length} failed; per seed ${perSeed(sums.events)} events, ${perSeed(count)} faults, ` +
     `${perSeed(sums.jobs)} jobs, ${perSeed(sums.replies)} replies compared, ${perSeed(sums.ms / 1000)} s of its time`,
 );
-console.log(JSON.stringify(faults));
+console.log(`faults: ${JSON.stringify(faults)}\nreached: ${JSON.stringify(reached)}`);
 if (process.env.FLYWHEEL_TIER_COUNTS !== undefined) {
   writeFileSync(
     process.env.FLYWHEEL_TIER_COUNTS,

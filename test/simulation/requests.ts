@@ -27,7 +27,6 @@ export class Requests {
   /** Sends it until there is an answer other than "not now" and "look whether it took effect". null = it gave up: the workspace is full. */
   async send<R>(what: string, work: Work<R>): Promise<Reply & { body: R }> {
     const { world } = this.#cluster;
-    const from = world.current;
     const limit = world.now + PATIENCE_MS;
     for (let tries = 0; ; tries++) {
       const reply = await this.once(what, work);
@@ -39,7 +38,6 @@ export class Requests {
         return { status: 599, retryAfter: null, message: "", body: null as R };
       }
       this.repeated++;
-      world.current = from;
       await world.pause(Math.min(1000, 50 * 2 ** tries), "try again");
     }
   }

@@ -1,6 +1,7 @@
 // A server of the simulation: admission, the engine or a fleet of them, adapter slots, training with its jobs and leases,
 // and a heartbeat, put together as src/app does. Its requests come as calls instead of HTTP, with the same errors.
 
+import { setMaxListeners } from "node:events";
 import { Admission } from "../../src/api/generation/admission.ts";
 import { ChoiceOutput } from "../../src/api/generation/choice-output.ts";
 import { GenerationRun } from "../../src/api/generation/generation.ts";
@@ -41,6 +42,15 @@ export interface Said {
   tokens: number[][];
 }
 
+/** What a log says of what rarely happens. */
+const RARE = {
+  "job taken over": "training job resumed",
+  "job dropped": "training job dropped",
+  "job put back": "training job put back",
+  "event recorded later": "cannot be recorded yet",
+  "files cleared": "removed files that belong to nothing",
+};
+
 export class SimulatedServer {
   readonly name: string;
   readonly process: Process;
@@ -60,6 +70,7 @@ export class SimulatedServer {
   constructor(name: string, cluster: Cluster) {
     this.name = name;
     this.#cluster = cluster;
+    setMaxListeners(0, this.#cut.signal);
     this.process = new Process(name);
     this.process.skewMs = cluster.plan.alone ? 0 : cluster.world.chance.between(-20_000, 20_000);
   }
@@ -125,6 +136,15 @@ export class SimulatedServer {
     await this.training.close();
     await this.#engine.close();
     this.#cluster.world.say("has stopped");
+  }
+
+  /** Tells what the engines and the fleet went through. */
+  countRare(): void {
+    const { world } = this.#cluster;
+    const { preemptions, prefixHits } = this.#engine.stats();
+    world.reach("preemption", preemptions);
+    world.reach("token from the prefix cache", prefixHits);
+    for (const { resumes } of this.#engine.replicas?.() ?? []) world.reach("reply resumed elsewhere", resumes);
   }
 
   /** What is left open in a server that has nothing to do. */
@@ -194,12 +214,11 @@ export class SimulatedServer {
 
   #log(): Log {
     const { world } = this.#cluster;
-    return createLog({
-      level: "info",
-      format: "text",
-      write: (line) => world.say(line.trimEnd()),
-      now: () => new Date(0),
-    });
+    const write = (line: string) => {
+      world.say(line.trimEnd());
+      for (const [what, words] of Object.entries(RARE)) if (line.includes(words)) world.reach(what);
+    };
+    return createLog({ level: "info", format: "text", write, now: () => new Date(0) });
   }
 }
 

@@ -28,6 +28,8 @@ export interface Report {
   /** Milliseconds of the world's time. */
   ms: number;
   faults: Record<string, number>;
+  /** How often the code under test did what it rarely does. */
+  reached: Record<string, number>;
   jobs: Record<string, number>;
   actions: Record<string, number>;
   /** Replies compared with those of the same request alone, and their tokens. */
@@ -127,7 +129,12 @@ async function finish(world: World, process: Client["process"], work: () => Prom
 }
 
 async function close(world: World, cluster: Cluster): Promise<void> {
-  for (const server of cluster.servers) for (const left of server.leftOpen()) world.violation(left);
+  // the last words of the last request are on their way
+  await world.run(() => false, world.elapsed + 1_000);
+  for (const server of cluster.servers) {
+    for (const left of server.leftOpen()) world.violation(left);
+    server.countRare();
+  }
   cluster.isClosing = true;
   for (const [place] of cluster.servers.entries()) cluster.stop(place);
   const isOver = () => cluster.servers.every(({ process }) => !process.alive);
@@ -203,6 +210,7 @@ async function report(
   return {
     ...{ seed: world.seed, wrong: world.wrong, digest: world.digest, events: world.events, ms: world.elapsed },
     faults: Object.fromEntries(world.faults),
+    reached: Object.fromEntries(world.reached),
     jobs: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
     ...{ actions, replies: witness.compared, tokens: witness.tokens, comparedPolicies, plan, lines: world.lines },
   };

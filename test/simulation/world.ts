@@ -79,6 +79,8 @@ export class World {
   /** Faults by kind. */
   readonly faults = new Map<string, number>();
   readonly wrong: string[] = [];
+  /** How often the code under test did what it rarely does. */
+  readonly reached = new Map<string, number>();
   /** While false, nothing fails. */
   isFaulty = true;
   /** Of each call of a process that may die, how likely it dies there. */
@@ -117,6 +119,10 @@ export class World {
   /** True with this probability, while things may fail. */
   fails(rate: number): boolean {
     return rate > 0 && this.isFaulty && this.chance.between(1, 1_000_000) <= rate * 1_000_000;
+  }
+
+  reach(what: string, times = 1): void {
+    if (times > 0) this.reached.set(what, (this.reached.get(what) ?? 0) + times);
   }
 
   count(fault: string, about = ""): void {
