@@ -1,16 +1,23 @@
 // Engines of the simulation: the real scheduler, caches and loop over the model of model.ts, inside a server or as processes
 // of their own behind a link that is slow and breaks. A link keeps the order of a stream, as TCP does.
 
+import { AdapterManager } from "../../src/api/models/adapter-manager.ts";
+import { ModelRegistry } from "../../src/api/models/model-registry.ts";
 import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
 import type { EngineOutput, EngineStats, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
 import type { Replica, ReplicaLoad, ReplicaState } from "../../src/engine/fleet/replica.ts";
+import type { HttpClient, Reply } from "../../src/engine/remote/http-client.ts";
+import { RemoteAdapters } from "../../src/engine/remote/remote-adapters.ts";
+import { adapterName } from "../../src/engine/remote/vllm-dialect.ts";
 import type { SchedulingOptions } from "../../src/engine/scheduling.ts";
 import { GenerationStream } from "../../src/engine/thread/generation-stream.ts";
-import { NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
+import { errorEnvelope, toServiceError } from "../../src/errors/service-error.ts";
 import { InProcessEngine } from "../fakes/in-process-engine.ts";
 import { type ModelOptions, modelHost } from "./model.ts";
 import { Wire } from "./wire.ts";
 import { Process, type World } from "./world.ts";
+
+const LOST = { reason: "error", stopReason: null, message: "simulated: the connection broke", fault: "lost" } as const;
 
 export interface EngineOptions extends ModelOptions {
   scheduling: Partial<SchedulingOptions>;
@@ -23,15 +30,15 @@ export function newEngine(world: World, options: EngineOptions): InProcessEngine
   return new InProcessEngine(modelHost(world, options), { scheduling, onFault });
 }
 
-/** A process with an engine. It can die, and starts again as another one. Servers hold adapters there, as they do over HTTP. */
+/** A server that only serves the base model and the adapters that others load there. It can die, and starts again. */
 export class EngineServer {
   readonly name: string;
   process: Process;
   engine: InProcessEngine;
   starts = 1;
-  #slots: AdapterSlots;
-  /** Who holds which version: "server version". */
-  #holds = new Set<string>();
+  #slots!: AdapterSlots;
+  #registry!: ModelRegistry;
+  #adapters!: AdapterManager;
   readonly #world: World;
   readonly #options: EngineOptions;
 
@@ -40,40 +47,41 @@ export class EngineServer {
     this.#world = world;
     this.#options = options;
     [this.process, this.engine] = this.#start();
-    this.#slots = new AdapterSlots(this.engine);
   }
 
   restart(): void {
     this.starts++;
     [this.process, this.engine] = this.#start();
-    this.#slots = new AdapterSlots(this.engine);
-    this.#holds = new Set();
   }
 
-  /** `keeps`: the versions that this server wants. What it left when it died goes if there is no room. */
-  async load(front: string, version: string, folder: string, keeps: ReadonlySet<string>): Promise<void> {
-    if (this.#holds.has(`${front} ${version}`)) return;
+  /** What it answers over HTTP. */
+  async answer(path: string, body: { lora_name: string; lora_path?: string } | null): Promise<Reply> {
     try {
-      const loaded = await this.#slots.hold(folder);
-      if (loaded.version !== version) throw new Error(`${folder} holds ${loaded.version}`);
-      this.#holds.add(`${front} ${version}`);
+      if (path === "/v1/load_lora_adapter") {
+        await this.#adapters.load({ name: body!.lora_name, path: body!.lora_path!, inPlace: false });
+      } else if (path === "/v1/unload_lora_adapter") await this.#adapters.unload(body!.lora_name);
+      else if (path !== "/v1/engine") throw new Error(`the simulation has no ${path}`);
+      return { status: 200, text: JSON.stringify({ adapters: this.#listed() }) };
     } catch (error) {
-      const own = [...this.#holds].map((hold) => hold.split(" ")).filter(([holder]) => holder === front);
-      const stale = own.find(([, held]) => !keeps.has(held!));
-      if (!(error instanceof NoAdapterSlot) || stale === undefined) throw error;
-      await this.unload(front, stale[1]!);
-      await this.load(front, version, folder, keeps);
+      const refused = toServiceError(error);
+      return { status: refused.status, text: JSON.stringify(errorEnvelope(refused)) };
     }
   }
 
-  async unload(front: string, version: string): Promise<void> {
-    if (this.#holds.delete(`${front} ${version}`)) await this.#slots.drop(version);
-  }
-
-  async *generate(request: GenerateRequest, begun: (generation: Generation) => void): AsyncGenerator<EngineOutput> {
+  /** `front`: the server that asks. */
+  async *generate(
+    front: string,
+    request: GenerateRequest,
+    begun: (generation: Generation) => void,
+  ): AsyncGenerator<EngineOutput> {
     const { adapter } = request;
-    const isHeld = adapter === null || [...this.#holds].some((hold) => hold.endsWith(` ${adapter}`));
-    const release = isHeld && adapter !== null ? this.#slots.leaseHeld(adapter) : () => {};
+    const named = adapter === null ? null : this.#registry.adapter(adapterName(front, adapter));
+    if (named === undefined) {
+      const finish = { ...LOST, message: "simulated: no such model", fault: "unloaded" } as const;
+      for (let index = 0; index < request.n; index++) yield { type: "tokens", index, tokens: [], finish };
+      return;
+    }
+    const release = named?.lease() ?? (() => {});
     try {
       const generation = this.engine.generate(request);
       begun(generation);
@@ -81,6 +89,11 @@ export class EngineServer {
     } finally {
       release();
     }
+  }
+
+  #listed(): { name: string; idle_seconds: number }[] {
+    const idle = new Map(this.#slots.list().map(({ version, idleMs }) => [version, idleMs / 1000]));
+    return this.#registry.adapters().map(({ name, version }) => ({ name, idle_seconds: idle.get(version) ?? 0 }));
   }
 
   #start(): [Process, InProcessEngine] {
@@ -94,14 +107,16 @@ export class EngineServer {
     const { current } = world;
     world.current = process;
     try {
-      return [process, newEngine(world, this.#options)];
+      const engine = newEngine(world, this.#options);
+      this.#slots = new AdapterSlots(engine);
+      this.#registry = new ModelRegistry(["tiny"], "");
+      this.#adapters = new AdapterManager(this.#slots, this.#registry);
+      return [process, engine];
     } finally {
       world.current = current;
     }
   }
 }
-
-const LOST = { reason: "error", stopReason: null, message: "simulated: the connection broke", fault: "lost" } as const;
 
 const PROBE_MS = 500;
 /** A replica that does not answer for so long is away. */
@@ -137,8 +152,8 @@ export class LinkedReplica implements Replica {
   readonly #server: EngineServer;
   readonly #faults: LinkFaults;
   readonly #maxLoras: number;
-  /** Versions that this server wants there. */
-  readonly #keeps = new Set<string>();
+  readonly #adapters: RemoteAdapters;
+  readonly #closed = new AbortController();
   readonly #own: Process;
   readonly #streams = new Set<(reason: string) => void>();
   #heardAt: number;
@@ -154,6 +169,9 @@ export class LinkedReplica implements Replica {
     this.name = server.name;
     this.maxInFlight = maxInFlight;
     this.#heardAt = world.now;
+    const client = { whole: (_method: string, path: string, sent: { body?: unknown }) => this.#whole(path, sent.body) };
+    const notice = (message: string) => world.say(`${this.name}: ${message}`);
+    this.#adapters = new RemoteAdapters(client as unknown as HttpClient, this.#own.name, notice);
     this.#timer = setInterval(() => this.#probe(), PROBE_MS);
     this.#probe();
   }
@@ -203,7 +221,7 @@ export class LinkedReplica implements Replica {
       const begun = (generation: Generation) => {
         inner = generation;
       };
-      for await (const output of server.generate(request, begun)) pass(output);
+      for await (const output of server.generate(this.#own.name, request, begun)) pass(output);
     };
     if (this.#breaks() || !process.alive) this.#break(lose);
     else there.send("generate", () => void follow());
@@ -211,13 +229,11 @@ export class LinkedReplica implements Replica {
   }
 
   loadAdapter(version: string, folder: string): Promise<void> {
-    this.#keeps.add(version);
-    return this.#ask("load", (server) => server.load(this.#own.name, version, folder, this.#keeps));
+    return this.#adapters.load(version, folder, this.#closed.signal);
   }
 
   unloadAdapter(version: string): Promise<void> {
-    this.#keeps.delete(version);
-    return this.#ask("unload", (server) => server.unload(this.#own.name, version));
+    return this.#adapters.unload(version, this.#closed.signal);
   }
 
   stats(): EngineStats {
@@ -225,12 +241,18 @@ export class LinkedReplica implements Replica {
   }
 
   async close(): Promise<void> {
+    this.#closed.abort();
     if (this.#timer) clearInterval(this.#timer);
     for (const lose of [...this.#streams]) lose("simulated: the server closes");
   }
 
+  /** A request over HTTP and its whole reply. */
+  #whole(path: string, body: unknown): Promise<Reply> {
+    return this.#ask(path, (server) => server.answer(path, (body ?? null) as Parameters<EngineServer["answer"]>[1]));
+  }
+
   /** A call and its answer. What has no answer fails after a while. */
-  #ask(label: string, work: (server: EngineServer) => Promise<void>): Promise<void> {
+  #ask<R>(label: string, work: (server: EngineServer) => Promise<R>): Promise<R> {
     const world = this.#world;
     const { slowMs } = this.#faults;
     const { process } = this.#server;
@@ -246,7 +268,7 @@ export class LinkedReplica implements Replica {
       if (this.#breaks()) return;
       new Wire(world, process, slowMs).send(label, () => {
         work(this.#server).then(
-          () => answer(resolve),
+          (result) => answer(() => resolve(result)),
           (error: Error) => answer(() => reject(error)),
         );
       });

@@ -35,6 +35,16 @@ export class RemoteAdapters {
   async load(version: string, folder: string, signal: AbortSignal): Promise<void> {
     const name = this.#name(version);
     this.#names.add(name);
+    try {
+      await this.#load(name, folder, signal);
+    } catch (error) {
+      // nobody asks for it any more, but the server may have it all the same
+      this.#names.delete(name);
+      throw error;
+    }
+  }
+
+  async #load(name: string, folder: string, signal: AbortSignal): Promise<void> {
     const patience = performance.now() + VISIBLE_MS;
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const reply = await this.#post("load", { lora_name: name, lora_path: folder }, signal);
@@ -57,7 +67,9 @@ export class RemoteAdapters {
       .sort((a, b) => b.idle_seconds - a.idle_seconds)
       .find(({ name, idle_seconds }) => name!.startsWith(this.#name("")) || idle_seconds >= ABANDONED_SECONDS);
     if (stale === undefined) return false;
-    return (await this.#post("unload", { lora_name: stale.name! }, signal)).status === 200;
+    const { status } = await this.#post("unload", { lora_name: stale.name! }, signal);
+    // gone already: another load has made this room
+    return status === 200 || status === 404;
   }
 
   async unload(version: string, signal: AbortSignal): Promise<void> {
