@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import type { HttpClient, Reply } from "./http-client.ts";
 import { RemoteAdapters } from "./remote-adapters.ts";
 
@@ -43,4 +44,12 @@ it("makes room once for each of two loads at the same time", async () => {
   for (const old of ["x", "y"]) server.loaded.add(`fw-me-${old}`);
   await Promise.all([adapters.load("a", "/a", signal), adapters.load("b", "/b", signal)]);
   expect([...server.loaded].sort()).toEqual(["fw-me-a", "fw-me-b"]);
+});
+
+it("says that there is no slot, which may pass, while other servers have them all", async () => {
+  const { server, adapters } = serverOfTwo();
+  for (const other of ["x", "y"]) server.loaded.add(`fw-other-${other}`);
+  const refused = await adapters.load("a", "/a", signal).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(NoAdapterSlot);
+  expect(refused).toMatchObject({ passing: true, message: `the engine refuses the adapter: ${FULL}` });
 });

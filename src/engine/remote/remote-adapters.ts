@@ -2,6 +2,7 @@
 // On a shared folder the files may become visible seconds after they were written; such loads are repeated.
 
 import { setTimeout as delay } from "node:timers/promises";
+import { NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import type { HttpClient, Reply } from "./http-client.ts";
 import { ADAPTER_PREFIX, adapterName } from "./vllm-dialect.ts";
 
@@ -108,6 +109,8 @@ function refusal(reply: Reply, folder: string): Error {
     );
   }
   const text = messageOf(reply.text);
+  // of other servers, which give them back when they do not need them
+  if (isFull(reply)) return new NoAdapterSlot(`the engine refuses the adapter: ${text}`, true);
   if (reply.status !== 404) return new Error(`the engine refuses the adapter: ${text}`);
   return new Error(
     `the engine does not see the folder ${folder}: it must be shared with the engine, at the same path (${text})`,

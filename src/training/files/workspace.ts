@@ -174,11 +174,15 @@ export class Workspace {
     makeFolderDurably(this.jobFolder(jobId), 0o700);
   }
 
-  /** The working files of an attempt, in a new folder. What earlier attempts left goes: none of them can succeed now. */
+  /**
+   * The working files of an attempt, in a new folder. What earlier attempts left goes: none of them can succeed now. A later
+   * one may be at work: then this one has lost its lease, and hears of it soon.
+   */
   beginAttempt(jobId: string, epoch: number): AttemptFiles {
     this.createJobFolder(jobId);
     for (const name of readdirSync(this.jobFolder(jobId))) {
-      if (name.startsWith(ATTEMPT)) rmSync(join(this.jobFolder(jobId), name), { recursive: true, force: true });
+      const isEarlier = name.startsWith(ATTEMPT) && Number(name.slice(ATTEMPT.length)) <= epoch;
+      if (isEarlier) rmSync(join(this.jobFolder(jobId), name), { recursive: true, force: true });
     }
     const folder = join(this.jobFolder(jobId), `${ATTEMPT}${epoch}`);
     mkdirSync(folder, { mode: 0o700 });
