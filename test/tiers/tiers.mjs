@@ -38,17 +38,24 @@ export const TIERS = {
     { name: "types of test/clients", command: binary("tsc"), args: ["-p", "test/clients", "--noEmit"] },
     kernels(),
     tests("system tests", "system"),
+    simulation("--minutes", "2"),
   ],
 
   matrix: () => [
     build,
     { ...npm("clients", "ci", "--prefix", "test/clients", "--silent"), first: true },
     tests("families, weights, torch, fuzz", "matrix"),
+    simulation("--seeds", "1000"),
     ...emulated(),
     ...otherNodes(),
     knownVulnerabilities(),
   ],
 };
+
+/** Servers under faults in a simulated world. It counts its seeds. */
+function simulation(...args) {
+  return npm("simulated worlds", "run", "simulate", "--silent", "--", ...args);
+}
 
 /** The tests of the kernels in C. */
 function kernels() {
