@@ -20,7 +20,7 @@ interface Model {
   jobs: string[];
 }
 
-const ACTIONS = { register: 2, ask: 12, train: 6, cancel: 1, fork: 1, rollBack: 1, removeSteps: 1, removeModel: 1 };
+const ACTIONS = { register: 2, ask: 12, train: 8, cancel: 1, fork: 1, rollBack: 2, removeSteps: 1, removeModel: 1 };
 type Action = keyof typeof ACTIONS;
 
 const MAX_MODELS = 3;

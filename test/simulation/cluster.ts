@@ -79,7 +79,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
   for (const accident of impossible) accidents[accident] = 0;
   return {
     ...{ servers, alone, engines, database, accidents: accidents as Plan["accidents"] },
-    clients: chance.between(1, 3),
+    clients: chance.between(2, 4),
     ms: chance.pick([10_000, 20_000, 40_000]),
     leaseMs: chance.pick([3_000, 6_000]),
     slots: chance.pick([2, 8]),
@@ -111,7 +111,7 @@ export function planOf(world: World, config: ModelConfig): Plan {
         policy: chance.pick(["priority", "fcfs"]),
       },
     },
-    request: some(0.02),
+    request: some(0.01),
   };
 }
 

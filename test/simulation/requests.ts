@@ -5,7 +5,7 @@ import type { Cluster } from "./cluster.ts";
 import { type Reply, replyOf, type SimulatedServer } from "./server.ts";
 
 /** A client waits so long for an answer. */
-const ANSWER_MS = 15_000;
+const ANSWER_MS = 4_000;
 /** Faults last seconds. Whatever is refused for longer is lost. */
 const PATIENCE_MS = 180_000;
 const NOT_NOW = new Set([429, 503, 507]);
