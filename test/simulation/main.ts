@@ -54,12 +54,19 @@ const sums = { events: 0, replies: 0, tokens: 0, jobs: 0, policies: 0, ms: 0 };
 const faults: Record<string, number> = {};
 const reached: Record<string, number> = {};
 let passed = 0;
+let toldTimes = 1;
 
 function addUp(sums: Record<string, number>, counts: Readonly<Record<string, number>>): void {
   for (const [what, count] of Object.entries(counts)) sums[what] = (sums[what] ?? 0) + count;
 }
 
 async function play(seed: number): Promise<void> {
+  // what a seed that never ends leaves to be seen
+  process.title = `simulate --seed ${seed}`;
+  if (seconds() > 15 * toldTimes) {
+    toldTimes++;
+    console.log(`${Math.round(seconds())} s: seed ${seed}`);
+  }
   const { wrong, lines, plan, ...facts } = await simulate(seed);
   const again = passed % 25 === 0 ? await simulate(seed) : null;
   if (again && again.digest !== facts.digest) wrong.push(`two runs differ: ${facts.digest}, then ${again.digest}`);
