@@ -12,7 +12,7 @@ import type { JobRecord } from "../../src/store/tables/jobs.ts";
 import { type Tables, tablesOn } from "../../src/store/tables/tables.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
-import type { LeaseTimes, ServerPart } from "../../src/training/context.ts";
+import type { JobObserver, LeaseTimes, ServerPart } from "../../src/training/context.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
 import { SharedFolder } from "../../src/training/files/shared-folder.ts";
@@ -78,6 +78,9 @@ export interface BenchOptions {
   times?: LeaseTimes;
   /** Puts something between the service and its database. */
   wrapStore?: (store: Store) => Store;
+  /** Puts something between the service and its engine. */
+  wrapEngine?: (engine: AdapterEngine) => AdapterEngine;
+  observer?: JobObserver;
 }
 
 /** `env`: further wishes of trainer-process.mjs. */
@@ -116,7 +119,8 @@ export function heldTrainer() {
 export async function trainingBench(options: BenchOptions = {}): Promise<TrainingBench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
   const training = join(folder, "training");
-  const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
+  const bare = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
+  const engine = options.wrapEngine?.(bare) ?? bare;
   const slots = new AdapterSlots(engine);
   const opened = options.store ?? (await openStore(folder));
   const store = options.wrapStore?.(opened) ?? opened;
@@ -145,10 +149,17 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     activationBytes: 2 ** 30,
     isServedName: () => false,
     offersRuns: options.offersRuns ?? true,
+    ...(options.observer === undefined ? {} : { observer: options.observer }),
     ...(options.server === undefined ? {} : { server: options.server }),
     ...(options.times === undefined ? {} : { times: options.times }),
   });
-  await service.start();
+  try {
+    await service.start();
+  } catch (error) {
+    await service.close();
+    if (options.store === undefined) await store.close();
+    throw error;
+  }
   return {
     service,
     engine,

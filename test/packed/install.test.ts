@@ -10,6 +10,21 @@ import { emptyEnvironment, npm, type Packed, packed, run } from "./packed.ts";
 
 const MOST_BYTES = 250e6;
 
+/** What the tests look at of CycloneDX 1.5. */
+interface Bill {
+  serialNumber: string;
+  metadata: { component: { "bom-ref": string } };
+  components: {
+    "bom-ref": string;
+    name: string;
+    version: string;
+    description?: string;
+    hashes: { alg: string; content: string }[];
+    licenses: unknown[];
+  }[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+}
+
 let made: Packed;
 beforeAll(async () => {
   made = await packed();
@@ -75,15 +90,37 @@ describe("the installed package", () => {
   });
 
   it("says what it consists of: every package that is installed with it, and what it carries, with digests", () => {
-    const bill = JSON.parse(readFileSync(join(made.folder, "sbom.json"), "utf8"));
-    const listed: { name: string; version: string; hashes: { content: string }[] }[] = bill.components;
-    const names = new Set(listed.map(({ name }) => name));
+    const bill: Bill = JSON.parse(readFileSync(join(made.folder, "sbom.json"), "utf8"));
+    expect(bill).toMatchObject({ bomFormat: "CycloneDX", specVersion: "1.5", version: 1 });
+    expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f-]{36}$/);
     const lock = JSON.parse(readFileSync(join(dirname(made.folder), ".package-lock.json"), "utf8"));
-    const installed = Object.keys(lock.packages).map((path) => path.split("node_modules/").at(-1)!);
+    const installed = Object.entries<{ version: string }>(lock.packages)
+      .map(([path, { version }]) => `${path.split("node_modules/").at(-1)!}@${version}`)
+      .filter((name) => !name.startsWith("flywheel@"));
     expect(installed.length).toBeGreaterThan(50);
-    expect(installed.filter((name) => name !== "flywheel" && !names.has(name))).toEqual([]);
-    expect(names).toContain("onnxruntime-node");
-    for (const { name, hashes } of listed) expect(hashes[0]!.content, name).toMatch(/^[0-9a-f]{128}$/);
+    const refs = bill.components.map((component) => component["bom-ref"]);
+    expect(installed.filter((name) => !refs.includes(name))).toEqual([]);
+    expect(new Set(refs).size).toBe(refs.length);
+
+    const bundled = readFileSync(join(made.folder, "dist/web/licenses.txt"), "utf8").match(/^\S+ \d+\.\d+\.\d+$/gm)!;
+    const runtime = JSON.parse(readFileSync(join(process.cwd(), "node_modules/onnxruntime-node/package.json"), "utf8"));
+    const carried = bill.components.filter(({ description }) => /runtime\/|dist\/web/.test(description ?? ""));
+    expect(carried.map(({ name, version }) => `${name} ${version}`).sort()).toEqual(
+      [...bundled, `onnxruntime-node ${runtime.version}`].sort(),
+    );
+    for (const { name, hashes, licenses } of bill.components) {
+      expect(hashes[0], name).toMatchObject({ alg: "SHA-512", content: expect.stringMatching(/^[0-9a-f]{128}$/) });
+      expect(licenses.length, name).toBeGreaterThan(0);
+    }
+
+    // The graph has every part, and nothing else. What users do not get is no part.
+    const root = bill.metadata.component["bom-ref"];
+    expect(bill.dependencies.map(({ ref }) => ref).sort()).toEqual([root, ...refs].sort());
+    const reached = new Set([root]);
+    for (const ref of reached)
+      for (const on of bill.dependencies.find((one) => one.ref === ref)!.dependsOn) reached.add(on);
+    expect([...reached].sort()).toEqual([root, ...refs].sort());
+    expect(refs.filter((ref) => /^(vitest|typescript|@aws-sdk\/)/.test(ref))).toEqual([]);
   });
 
   it("carries ONNX Runtime for four platforms, unchanged, with all that its binding loads", () => {
