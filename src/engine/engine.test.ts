@@ -54,6 +54,7 @@ describe("one request", () => {
       ["maxTokens must be at least 1", [[5], { maxTokens: 0 }]],
       ["adapter v9 is not loaded", [[5], {}, { adapter: "v9" }]],
       ["this engine has no grammars", [[5], {}, { grammar: "[[3]]" }]],
+      ["the legal sets leave no prompt before them", [[5, 6], {}, { legalSets: [Int32Array.of(7), Int32Array.of(8)] }]],
     ];
     for (const [message, [prompt, sampling, rest]] of refused) {
       const outputs = await driver.run(generateRequest(prompt, sampling, { ...rest, n: 2 }));
@@ -96,6 +97,17 @@ describe("choices", () => {
       const single = await new EngineDriver(runnerOf(hashRow)).run(generateRequest(range(9), { temperature: 1, seed }));
       expect(tokensOf(outputs, index)).toEqual(tokensOf(single));
     }
+  });
+
+  it("say what the one found in the cache that computed the prompt, if another began it", async () => {
+    const driver = new EngineDriver(runnerOf(hashRow), { maxNumBatchedTokens: BLOCK });
+    const handle = driver.submit(generateRequest(range(10), { maxTokens: 1 }, { n: 2 }));
+    await driver.step();
+    driver.engine.stop(handle, 0);
+    await driver.finish();
+    expect(prefillOf(driver.outputs.get(handle)!).cachedTokens).toBe(BLOCK);
+    // 10 tokens were asked for twice; the second time, 4 were there, so 6 of the prompt and the new one count for the step
+    expect(driver.stats()).toMatchObject({ prefixQueries: 20, prefixHits: BLOCK, stepTokens: { sum: 6 + 1 } });
   });
 
   it("continue when the first one is stopped in the middle of the prefill", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ChoiceConstraints } from "../../test/fakes/choice-constraint.ts";
 import { EngineDriver } from "../../test/fakes/engine-driver.ts";
 import { FakeRunner, hashRow } from "../../test/fakes/fake-runner.ts";
 import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
@@ -80,6 +81,26 @@ describe("step budget", () => {
       { start: 4, length: 4, logits: "none" },
       { start: 8, length: 1, logits: "last" },
     ]);
+  });
+
+  it.each([
+    [7, 1],
+    [8, 8],
+  ])("runs %d forced tokens in chunks of %d beside a stream", async (count, chunk) => {
+    const { steps, driver } = recording({ constraints: new ChoiceConstraints(256) });
+    driver.submit(generateRequest([5], { maxTokens: 30, ignoreEos: true }));
+    await driver.step();
+    // the first of them is chosen, the others follow from it, and then there is a choice again
+    const same = range(count, 30);
+    const grammar = JSON.stringify([
+      [...same, 100],
+      [...same, 101],
+    ]);
+    driver.submit(generateRequest([6], { maxTokens: 20 }, { grammar }));
+    await driver.step();
+    await driver.step();
+    expect(steps.at(-1)!.map(({ length }) => length)).toEqual([1, chunk]);
+    driver.engine.abortAll();
   });
 
   it("runs at most maxNumSeqs at once", async () => {

@@ -86,6 +86,7 @@ export class FaultPoints {
   readonly #way: Way;
   readonly #number: number;
   #open = false;
+  #over = false;
 
   /** The call with this number fails, from 1. */
   constructor(way: Way, number: number) {
@@ -95,12 +96,13 @@ export class FaultPoints {
 
   /** The operation begins. */
   begin(): void {
-    this.#open = true;
+    this.#open = !this.#over;
   }
 
-  /** What comes now is not part of the operation. */
+  /** What comes now is not part of the operation any more. */
   end(): void {
     this.#open = false;
+    this.#over = true;
   }
 
   /** Makes a call that is not part of the operation, in the middle of it. */

@@ -48,8 +48,8 @@ export function breakDisk(root: string, faults: FaultPoints): () => void {
   };
   const isHere = (path: unknown) => typeof path === "string" && path.startsWith(root);
   const meet = (name: string, kind: Call["kind"]) => faults.meet({ device: "disk", name, kind });
-  /** Descriptors of files below the root. */
-  const open = new Set<unknown>();
+  /** Descriptors of files below the root, and what they were opened for. */
+  const open = new Map<unknown, Call["kind"]>();
 
   for (const [name, kind] of Object.entries(SYNC)) {
     replace(whole, name, (sound) => (...given) => {
@@ -73,7 +73,7 @@ export function breakDisk(root: string, faults: FaultPoints): () => void {
       SOUND_DISK.closeSync(descriptor as number);
       throw fault.error;
     }
-    if (isHere(given[0])) open.add(descriptor);
+    if (isHere(given[0])) open.set(descriptor, kindOf(given[1]));
     return descriptor;
   });
   for (const [name, kind] of Object.entries(OF_DESCRIPTORS)) {
@@ -87,7 +87,9 @@ export function breakDisk(root: string, faults: FaultPoints): () => void {
   }
   // a descriptor is closed even if that fails
   replace(whole, "closeSync", (sound) => (descriptor) => {
-    const fault = open.delete(descriptor) ? meet("closeSync", "change") : null;
+    const kind = open.get(descriptor);
+    const fault = kind === undefined ? null : meet("closeSync", kind);
+    open.delete(descriptor);
     sound(descriptor);
     if (fault) throw fault.error;
   });
@@ -113,7 +115,7 @@ export function breakDisk(root: string, faults: FaultPoints): () => void {
       await handle.close();
       throw fault.error;
     }
-    if (isHere(given[0])) breakHandle(handle, meet);
+    if (isHere(given[0])) breakHandle(handle, kindOf(given[1]), meet);
     return handle;
   });
   syncBuiltinESMExports();
@@ -123,7 +125,11 @@ export function breakDisk(root: string, faults: FaultPoints): () => void {
   };
 }
 
-function breakHandle(handle: Functions, meet: (name: string, kind: Call["kind"]) => ReturnType<FaultPoints["meet"]>) {
+function breakHandle(
+  handle: Functions,
+  openedFor: Call["kind"],
+  meet: (name: string, kind: Call["kind"]) => ReturnType<FaultPoints["meet"]>,
+) {
   for (const [name, kind] of Object.entries(OF_HANDLES)) {
     const sound = handle[name]!.bind(handle);
     handle[name] = async (...given) => {
@@ -136,7 +142,7 @@ function breakHandle(handle: Functions, meet: (name: string, kind: Call["kind"])
   }
   const close = handle.close!.bind(handle);
   handle.close = async () => {
-    const fault = meet("handle.close", "change");
+    const fault = meet("handle.close", openedFor);
     await close();
     if (fault) throw fault.error;
   };
@@ -144,5 +150,5 @@ function breakHandle(handle: Functions, meet: (name: string, kind: Call["kind"])
 
 /** Of opening a file: flags that can make one. */
 function kindOf(flags: unknown): Call["kind"] {
-  return typeof flags === "string" && /[wa]/.test(flags) ? "change" : "read";
+  return typeof flags === "string" && /[wa+]/.test(flags) ? "change" : "read";
 }

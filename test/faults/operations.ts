@@ -1,15 +1,11 @@
 // The operations whose every call fails once: what each does, what it finds, and how to see whether it took effect.
 
-import { join } from "node:path";
 import { expect } from "vitest";
 import { openDataDir } from "../../src/store/data-dir.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
-import { claimStorage, FolderMarker } from "../../src/training/files/claim-storage.ts";
 import { newModel } from "../fakes/training-service.ts";
-import type { FaultPoints } from "./fault-points.ts";
 import { faultyStore } from "./faulty-store.ts";
-import { OWNER, openScene, overOf, type Scene, type SceneOptions, submitJob } from "./scene.ts";
+import { answersAs, OWNER, overOf, type Scene, type SceneOptions, submitJob } from "./scene.ts";
 
 /** Whether an operation took effect; otherwise what is half. */
 export type Effect = "before" | "after" | `half: ${string}`;
@@ -45,14 +41,6 @@ const jobOf = async ({ tables }: Scene, modelId: string) => {
   return job!;
 };
 
-/** The newest step can be served. */
-const answers = async ({ bench }: Scene, name: string) => {
-  const lease = await bench.service.policies.acquire(name, OWNER);
-  expect(lease).not.toBeNull();
-  lease!.release();
-  return lease!.step;
-};
-
 /** The model of this name is there with one step, or not at all. */
 const isMade = async ({ tables }: Scene, name: string, step: number): Promise<Effect> => {
   const model = await tables.modelTable.named(OWNER, "team", "demo", name);
@@ -68,7 +56,7 @@ const register: Operation = {
   again: async (scene) => {
     const { models } = scene.bench.service;
     await models.create({ ...place, name: "new", baseModel: "tiny", returnExisting: true, from: null });
-    expect(await answers(scene, "new")).toBe(0);
+    expect(await answersAs(scene.bench, "new")).toBe(0);
   },
 };
 
@@ -83,7 +71,7 @@ const fork: Operation = {
   again: async (scene, agent) => {
     const from = { modelId: agent, step: 1, owner: OWNER };
     await scene.bench.service.models.create({ ...place, name: "new", baseModel: null, returnExisting: true, from });
-    expect(await answers(scene, "new")).toBe(1);
+    expect(await answersAs(scene.bench, "new")).toBe(1);
   },
 };
 
@@ -94,7 +82,7 @@ const rollback: Operation = {
   effect: async (scene, agent) => ((await stepsOf(scene, agent)).at(-1) === 3 ? "after" : "before"),
   again: async (scene, agent) => {
     const { step } = await scene.bench.service.models.rollback(agent, OWNER, 1);
-    expect(await answers(scene, "agent")).toBe(step);
+    expect(await answersAs(scene.bench, "agent")).toBe(step);
   },
 };
 
@@ -129,7 +117,7 @@ const training = (name: string, during: "training" | "publishing"): Operation =>
   again: async (scene, agent) => {
     const { id } = await submitJob(scene, agent);
     expect(await overOf(scene, id)).toMatchObject({ status: "COMPLETED", errorMessage: null });
-    expect(await answers(scene, "agent")).toBe((await stepsOf(scene, agent)).at(-1));
+    expect(await answersAs(scene.bench, "agent")).toBe((await stepsOf(scene, agent)).at(-1));
   },
 });
 
@@ -183,7 +171,7 @@ const deleteStep: Operation = {
   again: async (scene, agent) => {
     await scene.bench.service.models.deleteSteps(agent, OWNER, [1]);
     expect(await stepsOf(scene, agent)).toEqual([0, 2]);
-    expect(await answers(scene, "agent")).toBe(2);
+    expect(await answersAs(scene.bench, "agent")).toBe(2);
   },
 };
 
@@ -229,14 +217,3 @@ export const OPERATIONS: readonly Operation[] = [
   ...[register, submit, training("train", "training"), training("publish", "publishing"), fork, rollback],
   ...[cancelWaiting, cancelRunning, deleteStep, deleteModel, createToken],
 ];
-
-/** The folder has a shared folder's marker, and the files of a backup that is younger than its database. */
-export async function restored(folder: string, faults: FaultPoints): Promise<Scene> {
-  const store = openSqlite(join(folder, "flywheel.db"));
-  try {
-    await claimStorage(new FolderMarker(join(folder, "training")), faultyStore(store, faults));
-  } finally {
-    await store.close();
-  }
-  return openScene(folder, faults, { runsJobs: true });
-}

@@ -2,13 +2,17 @@
 // trainer in this process. Every run begins with a copy of the same folder.
 
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { vi } from "vitest";
 import { createLog } from "../../src/observe/log.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { isFinal, type JobRecord } from "../../src/store/tables/jobs.ts";
 import { type Tables, tablesOn } from "../../src/store/tables/tables.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
+import { leaseTimes } from "../../src/training/context.ts";
 import type { Trainer, TrainerTask } from "../../src/training/contract.ts";
 import type { AdapterEngine } from "../fakes/adapter-engine.ts";
 import { type BenchOptions, scored, type TrainingBench, trainingBench } from "../fakes/training-service.ts";
@@ -17,6 +21,20 @@ import { SOUND_DISK } from "./faulty-disk.ts";
 import { faultyStore } from "./faulty-store.ts";
 
 export const OWNER = "me";
+
+/** Thousands of runs would wait for a disk. */
+export const MEMORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** Whoever waits to try again waits so many milliseconds. Nothing else here waits as long. */
+const RETRIES: ReadonlySet<unknown> = new Set([1_000, 2_000]);
+
+/** From now on, nobody waits long to try again. */
+export function quickRetries(): void {
+  const wait = globalThis.setTimeout;
+  const quick = (work: () => void, ms?: number, ...rest: unknown[]) =>
+    wait(work, RETRIES.has(ms) ? 1 : ms, ...(rest as []));
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(quick as typeof setTimeout);
+}
 
 export interface Scene {
   folder: string;
@@ -36,10 +54,14 @@ export interface SceneOptions {
   held?: boolean;
   /** The part of the run of a job that is under test. */
   during?: "training" | "publishing";
+  /** Whether other servers may use the same database. */
+  shared?: boolean;
+  /** How long the files of removed steps stay, in milliseconds. */
+  stepGraceMs?: number;
 }
 
 export async function openScene(folder: string, faults: FaultPoints, options: SceneOptions = {}): Promise<Scene> {
-  const { runsJobs = false, held = false, during } = options;
+  const { runsJobs = false, held = false, during, shared = false, stepGraceMs = 0 } = options;
   const store = openSqlite(join(folder, "flywheel.db"));
   const trainer = new HeldTrainer(faults, held, during);
   // a job is under test from the moment that somebody claims it
@@ -50,7 +72,10 @@ export async function openScene(folder: string, faults: FaultPoints, options: Sc
     ...{ folder, store: faultyStore(store, faults, asked), trainer, maxLoras: 2 },
     // it says much, and nobody reads it
     log: createLog({ level: "error", format: "text", write: () => {} }),
-    server: { id: "here", runsJobs, alone: true },
+    server: { id: "here", runsJobs, alone: !shared },
+    // what a server held that stopped without a word is taken over soon
+    ...(shared ? { times: leaseTimes(1_500) } : {}),
+    stepGraceMs,
     wrapEngine: (engine) => faultyEngine(engine, faults),
     // somebody looks at the metrics
     observer: { trainingJobs: () => {}, gradientStep: () => {}, trainingJobEnded: () => {} },
@@ -166,6 +191,13 @@ export async function submitJob({ bench }: Scene, modelId: string, key: string |
   }
   const spec = { kind: "rl" as const, config: RL_DEFAULTS };
   return jobs.submit(draft, { owner: OWNER, modelId, spec, idempotencyKey: key, requestHash: "" });
+}
+
+/** The step that answers under this name; null = there is no such policy. */
+export async function answersAs({ service }: TrainingBench, name: string): Promise<number | null> {
+  const lease = await service.policies.acquire(name, OWNER);
+  lease?.release();
+  return lease?.step ?? null;
 }
 
 /** Waits until a job is over and the server has done everything that follows. */

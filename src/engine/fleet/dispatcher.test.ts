@@ -39,6 +39,18 @@ describe("the line before full replicas", () => {
     expect([...places.keys()]).toEqual(["first", "wide", "small", "late"]);
   });
 
+  it("keeps a place free that the first in line cannot use yet", () => {
+    const { places, ask, end } = setUp([new FakeReplica("a", { maxInFlight: 2 })]);
+    ask("first", [5]);
+    ask("pair", [5], { n: 2 });
+    ask("small", [5]);
+    expect([...places.keys()]).toEqual(["first"]);
+    end("first");
+    expect([...places.keys()]).toEqual(["first", "pair"]);
+    end("pair");
+    expect([...places.keys()]).toEqual(["first", "pair", "small"]);
+  });
+
   it("can be left", () => {
     const { dispatcher, places, ask, end } = setUp([new FakeReplica("a", { maxInFlight: 1 })]);
     ask("first", [5]);

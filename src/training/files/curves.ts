@@ -1,7 +1,7 @@
 // Writes training curves for tools that tail or plot files: metrics.jsonl with one line per gradient step, and one
 // TensorBoard event file per policy step. Both are made from the recorded events, so a curve that a crash cut off is
 // completed by the next write, and nothing is written twice.
-import { closeSync, existsSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { KeyedSerialWork } from "../../pacing/work.ts";
@@ -35,8 +35,8 @@ const NEWLINE = 0x0a;
 const TAIL_BYTES = 1 << 16;
 
 function cutCurve(file: string): CurveEnd {
-  if (!existsSync(file)) return EMPTY;
-  const descriptor = openSync(file, "r+");
+  const descriptor = openIfThere(file);
+  if (descriptor === null) return EMPTY;
   try {
     const { size } = fstatSync(descriptor);
     for (let length = TAIL_BYTES; ; length *= 2) {
@@ -50,6 +50,16 @@ function cutCurve(file: string): CurveEnd {
     }
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** null = there is no such file. One that cannot be opened is not taken for that: its lines would be written twice. */
+function openIfThere(file: string): number | null {
+  try {
+    return openSync(file, "r+");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
   }
 }
 

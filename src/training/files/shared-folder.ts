@@ -40,11 +40,17 @@ export class SharedFolder implements SharedFiles {
   async publishStep(staging: string, modelId: string, step: number, digest: string): Promise<string> {
     syncTree(staging);
     const folder = this.#moveTo(modelId, `step-${step}-${digest.slice(0, 12)}`, staging);
-    // whoever clears away files without a row goes by their age
-    const now = new Date();
-    utimesSync(this.#stepFolder(modelId, folder), now, now);
-    syncFolder(join(this.#root, "models", modelId));
-    syncFolder(join(this.#root, "models"));
+    try {
+      // whoever clears away files without a row goes by their age
+      const now = new Date();
+      utimesSync(this.#stepFolder(modelId, folder), now, now);
+      syncFolder(join(this.#root, "models", modelId));
+      syncFolder(join(this.#root, "models"));
+    } catch (error) {
+      // nobody has heard of it
+      renameSync(this.#stepFolder(modelId, folder), staging);
+      throw error;
+    }
     return folder;
   }
 

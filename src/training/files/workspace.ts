@@ -74,7 +74,11 @@ export class Workspace {
   /** Reserves space, so that the end of a job can be recorded even on a full disk. Returns false if there is none. */
   keepReserve(): boolean {
     const file = join(this.#root, "reserve");
-    if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
+    try {
+      if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
+    } catch {
+      // it cannot be looked at, so it is made again
+    }
     try {
       writeFileSync(file, new Uint8Array(RESERVE_BYTES));
       return true;

@@ -131,10 +131,20 @@ export class JobAttempts {
       for (const { release } of held) release();
       await this.#publish(attempt, work, metrics);
     } finally {
-      workspace.removeStaging(staging);
-      workspace.endAttempt(files);
       for (const { release } of held) release();
       await room.release();
+      this.#removeFiles(job.id, staging, files);
+    }
+  }
+
+  /** What cannot be removed now is cleared away later. It changes nothing about the end of the job. */
+  #removeFiles(jobId: string, staging: string, files: AttemptFiles): void {
+    const { workspace, log } = this.#context;
+    try {
+      workspace.removeStaging(staging);
+      workspace.endAttempt(files);
+    } catch (error) {
+      log.warn("files of an attempt at a training job are still there", { job: jobId, error });
     }
   }
 

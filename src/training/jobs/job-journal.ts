@@ -107,10 +107,14 @@ export class JobJournal {
     for (const id of ids) this.#tellHere(id, null);
   }
 
-  /** Tells the metrics how many jobs wait and run. */
+  /** Tells the metrics how many jobs wait and run. If that fails, the next time does: nothing else depends on it. */
   async countJobs(): Promise<void> {
-    const { jobTable, observer } = this.#context;
-    observer?.trainingJobs(await jobTable.count("PENDING"), await jobTable.count("RUNNING"));
+    const { jobTable, observer, log } = this.#context;
+    try {
+      observer?.trainingJobs(await jobTable.count("PENDING"), await jobTable.count("RUNNING"));
+    } catch (error) {
+      log.warn("training jobs could not be counted for the metrics", { error });
+    }
   }
 
   /**

@@ -86,10 +86,17 @@ export class FileUpkeep {
     await this.#work.close();
   }
 
-  /** Frees the adapters of removed steps, and deletes the files that nobody uses and whose grace is over. */
+  /**
+   * Frees the adapters of removed steps, and deletes the files that nobody uses and whose grace is over. What was removed stays
+   * removed, so this never fails: what it leaves, the next one finds.
+   */
   async sweep(): Promise<void> {
     const { removedStepTable, workspace, bases, settings, log } = this.#context;
-    for (const { modelId, step, folder, removedAt } of await removedStepTable.all()) {
+    const removed = await removedStepTable.all().catch((error: unknown) => {
+      log.error("removed steps could not be looked up", { error });
+      return [];
+    });
+    for (const { modelId, step, folder, removedAt } of removed) {
       try {
         const path = workspace.removedFolder(folder);
         if (step !== null) for (const name of bases.names()) await bases.get(name)!.slots.forget(path);
@@ -153,13 +160,16 @@ export class StepRetention {
     return removed;
   }
 
-  /** Follows every new step but the first: completes the curves, then removes the oldest steps beyond the limit. */
+  /**
+   * Follows every new step but the first: completes the curves, then removes the oldest steps beyond the limit. The step is there,
+   * so nothing that fails here is anybody's error.
+   */
   async afterStep(modelId: string): Promise<void> {
     const { modelTable, workspace, settings, log } = this.#context;
-    workspace.keepReserve();
-    // before the steps go: the curves are made from them
-    await this.#curves.write(modelId);
     try {
+      workspace.keepReserve();
+      // before the steps go: the curves are made from them
+      await this.#curves.write(modelId);
       if ((await modelTable.countSteps(modelId)) <= settings.maxStepsPerModel) return;
       const steps = await modelTable.steps(modelId);
       // of this list, because another call may have removed some since they were counted
