@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ServiceError } from "../../errors/service-error.ts";
 import { Admission } from "./admission.ts";
 
@@ -30,6 +30,21 @@ describe("Admission", () => {
     // 10 and 500 choices too many, 2 at a time, a second each
     expect(refusal(() => door.enter(110)).retryAfter).toBe(5);
     expect(refusal(() => door.enter(600)).retryAfter).toBe(60);
+  });
+
+  it("learns the pace from how long choices kept their places", () => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const door = new Admission({ slots: 1, queue: 0 });
+    for (let at = 0; at < 50_000; at += 10_000) {
+      now.mockReturnValue(at);
+      const leave = door.enter(1);
+      now.mockReturnValue(at + 10_000);
+      leave();
+    }
+    door.enter(1);
+    // from 1 s, five times a tenth of the way to 10 s: 4.7 s
+    expect(refusal(() => door.enter(1)).retryAfter).toBe(5);
+    now.mockRestore();
   });
 
   it("permanently refuses requests that could never fit", () => {

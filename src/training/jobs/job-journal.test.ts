@@ -40,4 +40,10 @@ it("counts the tokens of a job's end without parsing its report", async () => {
     ...{ tokens: 22, rewardStdDev: null, event: { type: "training_ended", data: { step: 1 } } },
   });
   expect(told).toEqual([["COMPLETED", 22]]);
+
+  // what is over stays as it is
+  const over = await jobTable.get("j");
+  expect(await journal.cancel("j", "too late")).toBe("COMPLETED");
+  expect(await jobTable.get("j")).toEqual(over);
+  expect(await eventTable.count("j", "training_failed")).toBe(0);
 });

@@ -139,6 +139,24 @@ describe("a start", () => {
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
   });
 
+  it.each([
+    [4, "training_ended"],
+    [5, "training_failed"],
+  ])("takes a job that ran at %d crashes up again, unless it seems to cause them: %s", async (attempts, end) => {
+    await bench.close();
+    await start(heldTrainer().trainer);
+    const job = await submit(bench, (await newModel(bench)).id);
+    await restart(async () => {
+      await leaveRunning(job.id);
+      await beside({ folder }, (_tables, store) =>
+        store.run("UPDATE jobs SET attempts = ?2 WHERE id = ?1", job.id, attempts),
+      );
+    });
+    expect((await ended(bench, job)).at(-1)!.type).toBe(end);
+    const { errorMessage } = await bench.service.jobs.owned(job.id, "me");
+    if (attempts === 5) expect(errorMessage).toBe("the server stopped 5 times while this job was running");
+  });
+
   it("puts a job back in the queue on a full disk, using the reserve", async () => {
     await bench.close();
     await start(heldTrainer().trainer);
