@@ -1,9 +1,8 @@
 // Any combination of keywords gets one verdict, however often it is asked for, and only valid outputs. A schema is called
-// unsatisfiable only if no value that the search knows satisfies it. FLYWHEEL_PROPERTY_SEED=random draws other schemas.
+// unsatisfiable only if no value that the search knows satisfies it.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import "../property-seed.ts";
 import { judgeRandom } from "./random-judge.ts";
 import { type Draft, randomSchema } from "./random-schemas.ts";
 
