@@ -10,7 +10,7 @@ const TIER = process.env.FLYWHEEL_TIER;
 
 /** Tests with processes, browsers and databases, and those that take long. */
 const SYSTEM = [
-  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,web}/**",
+  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,tiers,web}/**",
   "test/wire/{cli-*,data-parallel,database,doctor*,fleet,lifecycle,remote-engine,uds}.test.ts",
   "test/reference/{batch-invariance,trainer}.test.ts",
   "test/gguf/**",

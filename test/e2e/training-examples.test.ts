@@ -71,7 +71,7 @@ print(server.download(fork, "adapter"))
 `;
 const hasPython = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).status === 0;
 
-needing(need("python3", hasPython)).it("trains, forks and downloads with flywheel_art.py", () =>
+needing(need("Python 3.10", hasPython)).it("trains, forks and downloads with flywheel_art.py", () =>
   inNewFolder(async (folder) => {
     expect(await output("python3", ["-c", PROGRAM, EXAMPLES], folder)).toBe("1\nn2 1\nadapter\n");
     expect(readdirSync(join(folder, "adapter")).sort()).toEqual(["adapter_config.json", "adapter_model.safetensors"]);

@@ -5,7 +5,8 @@ import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { need, needing } from "../needs.ts";
 import { batchOf, CISPO, rollout } from "../wire/native-run-client.ts";
 import { startVictim, type Victim } from "./victim.ts";
 
@@ -32,7 +33,7 @@ function fill(left: number): void {
 }
 const makeRoom = () => rmSync(ballast, { force: true });
 
-describe.skipIf(!hasDisk)("on a full disk", () => {
+needing(need("the right to mount a disk in memory", hasDisk)).describe("on a full disk", () => {
   let victim: Victim;
   let base: string;
   let model: string;

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TIERS } from "./tiers.mjs";
+import { judged, TIERS } from "./tiers.mjs";
 
 const [what, ...rest] = process.argv.slice(2);
 if (what === "sum") sum(rest);
@@ -17,7 +17,7 @@ async function runTier(name) {
   const steps = [];
   for (const step of TIERS[name]()) {
     process.stdout.write(`\n── ${name}: ${step.name}\n`);
-    steps.push({ tier: name, ...(await runStep(step)) });
+    steps.push({ tier: name, ...judged(await runStep(step)) });
     // What cannot be built cannot be tested.
     if (step.first && steps.at(-1).failed > 0) break;
   }

@@ -1,10 +1,11 @@
 // The tiers of the tests and their steps. Each is a command; `skip` says what it needs and this machine lacks.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 
+const IS_WINDOWS = process.platform === "win32";
 const has = (command, ...args) => spawnSync(command, args, { stdio: "ignore" }).status === 0;
 const binary = (name) => join("node_modules", ".bin", name);
 const npm = (name, ...args) => ({ name, command: "npm", args });
@@ -94,8 +95,35 @@ function otherNodes() {
 }
 
 /** npm asks the registry what is known of the packages that users install. */
-function knownVulnerabilities() {
+export function knownVulnerabilities(env = process.env) {
   const step = npm("known vulnerabilities", "audit", "--omit=dev");
-  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encoding: "utf8" });
+  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encoding: "utf8", env, shell: IS_WINDOWS });
   return stdout?.includes('"vulnerabilities"') ? step : { ...step, skip: "a registry that answers npm audit" };
+}
+
+/** Programs under another name than the need. */
+const PROGRAMS = {
+  Chromium: ["chromium-headless-shell", "chromium"],
+  "qemu-user-static": ["qemu-x86_64-static"],
+};
+
+/** Whether this machine has what a test or a step said that it lacks: a program of that name on the path, or the system. */
+export function isHere(need, { PATH = "" } = process.env) {
+  if (need === "Linux") return process.platform === "linux";
+  const folders = PATH.split(delimiter).filter((folder) => folder !== "");
+  const programs = PROGRAMS[need] ?? (/^[\w-]+$/.test(need) ? [need] : []);
+  return programs.some((program) => folders.some((folder) => existsSync(join(folder, program))));
+}
+
+/** What was skipped although the machine could run it counts as failed. Several needs are separated by commas. */
+export function judged({ skipped, failed, failures, ...counts }, env = process.env) {
+  const could = Object.entries(skipped).filter(([needs]) => needs.split(", ").every((need) => isHere(need, env)));
+  return {
+    ...counts,
+    skipped: Object.fromEntries(
+      Object.entries(skipped).filter((entry) => !could.some(([needs]) => needs === entry[0])),
+    ),
+    failed: failed + could.reduce((sum, [, tests]) => sum + tests, 0),
+    failures: [...failures, ...could.map(([needs, tests]) => `${tests} skipped for want of ${needs}, which is here`)],
+  };
 }

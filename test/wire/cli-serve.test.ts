@@ -51,7 +51,7 @@ describe("flywheel serve", () => {
 
   // The system drops signals that the first process of a container does not handle.
   const inContainer = ["-rpf", "--kill-child"];
-  needing(need("unshare", spawnSync("unshare", [...inContainer, "true"]).status === 0)).it(
+  needing(need("the right to make a container", spawnSync("unshare", [...inContainer, "true"]).status === 0)).it(
     "as the first process of a container, stops when it was told to while it started",
     async () => {
       const command = [process.execPath, BIN, "serve", MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"];
