@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("counts the tokens of a job's end without parsing its report", async () => {
+it("counts the tokens of the end of a job without parsing its report, and leaves what is over as it is", async () => {
   const store = await newStore();
   const { modelTable, jobTable, eventTable, leaseTable } = tablesOn(store);
   await modelTable.insert({
