@@ -14,6 +14,7 @@ import { violations } from "../training-invariants/violations.ts";
 import { type Call, FaultPoints, WAYS, type Way } from "./fault-points.ts";
 import { breakDisk } from "./faulty-disk.ts";
 import { JobFailed, OPERATIONS, type Operation } from "./operations.ts";
+import { RUN_OPERATIONS } from "./run-operations.ts";
 import { idle, MEMORY, openScene, overOf, quickRetries, type Scene, submitJob } from "./scene.ts";
 
 const noFaults = () => new FaultPoints(WAYS[0]!, 0);
@@ -36,19 +37,22 @@ interface Template {
   keep: string;
 }
 
-async function makeTemplate({ name, steps = 0, waiting = false }: Operation): Promise<Template> {
+async function makeTemplate(operation: Operation): Promise<Template> {
+  const { name, steps = 0, waiting = false, make, begin, wait = submitJob } = operation;
   const folder = join(root, name.replaceAll(" ", "-"));
   const scene = await openScene(makeFolder(folder), noFaults(), { runsJobs: true });
-  const [keep, agent] = [await newModel(scene.bench, "keep"), await newModel(scene.bench, "agent")];
-  await overOf(scene, (await submitJob(scene, keep.id)).id);
-  for (let i = 0; i < steps; i++) await overOf(scene, (await submitJob(scene, agent.id)).id);
+  const keep = (await newModel(scene.bench, "keep")).id;
+  await overOf(scene, (await submitJob(scene, keep)).id);
+  const agent = (await make?.(scene)) ?? (await newModel(scene.bench, "agent")).id;
+  for (let i = 0; i < steps; i++) await overOf(scene, (await submitJob(scene, agent)).id);
+  await begin?.(scene, agent);
   await scene.close();
   if (waiting) {
     const later = await openScene(folder, noFaults());
-    await submitJob(later, agent.id);
+    await wait(later, agent);
     await later.close();
   }
-  return { folder, agent: agent.id, keep: keep.id };
+  return { folder, agent, keep };
 }
 
 function makeFolder(folder: string): string {
@@ -87,29 +91,32 @@ function unclear(error: unknown, way: Way, { device }: Call, folder: string): st
   return null;
 }
 
-describe.each(OPERATIONS.map((operation) => [operation.name, operation] as const))("%s", (_name, operation) => {
-  let template: Template;
-  beforeAll(async () => {
-    template = await makeTemplate(operation);
-  });
+describe.each([...OPERATIONS, ...RUN_OPERATIONS].map((operation) => [operation.name, operation] as const))(
+  "%s",
+  (_name, operation) => {
+    let template: Template;
+    beforeAll(async () => {
+      template = await makeTemplate(operation);
+    });
 
-  it.each(WAYS.map((way) => [way.name, way] as const))("ends well, %s", async (_name, way) => {
-    const wrong: string[] = [];
-    let calls = 0;
-    for (let number = 1; ; number++) {
-      const { hit, problems } = await attempt(operation, template, way, number);
-      if (hit === null) {
-        wrong.push(...problems.map((problem) => `without a fault: ${problem}`));
-        break;
+    it.each(WAYS.map((way) => [way.name, way] as const))("ends well, %s", async (_name, way) => {
+      const wrong: string[] = [];
+      let calls = 0;
+      for (let number = 1; ; number++) {
+        const { hit, problems } = await attempt(operation, template, way, number);
+        if (hit === null) {
+          wrong.push(...problems.map((problem) => `without a fault: ${problem}`));
+          break;
+        }
+        calls++;
+        wrong.push(...problems.map((problem) => `${number}. ${hit.device} ${hit.name}: ${problem}`));
       }
-      calls++;
-      wrong.push(...problems.map((problem) => `${number}. ${hit.device} ${hit.name}: ${problem}`));
-    }
-    console.log(`${operation.name}, ${way.name}: ${calls} calls`);
-    expect(wrong).toEqual([]);
-    expect(calls).toBeGreaterThan(0);
-  });
-});
+      console.log(`${operation.name}, ${way.name}: ${calls} calls`);
+      expect(wrong).toEqual([]);
+      expect(calls).toBeGreaterThan(0);
+    });
+  },
+);
 
 async function attempt(operation: Operation, { folder: source, agent, keep }: Template, way: Way, number: number) {
   const folder = join(root, `run-${operation.name.replaceAll(" ", "-")}`);

@@ -16,6 +16,12 @@ export interface Operation extends SceneOptions {
   steps?: number;
   /** Whether a job of that model waits. */
   waiting?: boolean;
+  /** Makes what it is about, if that is no registered model, and returns its id. */
+  make?(scene: Scene): Promise<string>;
+  /** Does what comes before, while jobs run. */
+  begin?(scene: Scene, agent: string): Promise<void>;
+  /** Submits what waits, if that is no job. */
+  wait?(scene: Scene, agent: string): Promise<unknown>;
   /** Rejects with what a client would be told. `agent`: the id of the model. */
   run(scene: Scene, agent: string): Promise<void>;
   effect(scene: Scene, agent: string): Promise<Effect>;

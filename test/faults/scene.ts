@@ -13,7 +13,7 @@ import { isFinal, type JobRecord } from "../../src/store/tables/jobs.ts";
 import { type Tables, tablesOn } from "../../src/store/tables/tables.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import { leaseTimes } from "../../src/training/context.ts";
-import type { Trainer, TrainerTask } from "../../src/training/contract.ts";
+import type { PassTask, Trainer, TrainerTask, UpdateTask } from "../../src/training/contract.ts";
 import type { AdapterEngine } from "../fakes/adapter-engine.ts";
 import { type BenchOptions, scored, type TrainingBench, trainingBench } from "../fakes/training-service.ts";
 import type { FaultPoints } from "./fault-points.ts";
@@ -53,7 +53,7 @@ export interface SceneOptions {
   /** The trainer stays in the middle of a task until it is let go or the task is cancelled. */
   held?: boolean;
   /** The part of the run of a job that is under test. */
-  during?: "training" | "publishing";
+  during?: "training" | "publishing" | "operation";
   /** Whether other servers may use the same database. */
   shared?: boolean;
   /** How long the files of removed steps stay, in milliseconds. */
@@ -66,7 +66,7 @@ export async function openScene(folder: string, faults: FaultPoints, options: Sc
   const trainer = new HeldTrainer(faults, held, during);
   // a job is under test from the moment that somebody claims it
   const asked = (sql: string) => {
-    if (during === "training" && /SET status = 'RUNNING', worker/.test(sql)) faults.begin();
+    if ((during === "training" || during === "operation") && /SET status = 'RUNNING', worker/.test(sql)) faults.begin();
   };
   const settings: BenchOptions = {
     ...{ folder, store: faultyStore(store, faults, asked), trainer, maxLoras: 2 },
@@ -108,6 +108,19 @@ function faultyEngine(engine: AdapterEngine, faults: FaultPoints): AdapterEngine
   };
 }
 
+/** Another adapter each time. */
+function writeNext(adapter: string, output: string): void {
+  SOUND_DISK.mkdirSync(output);
+  for (const name of ["adapter_config.json", "adapter_model.safetensors"]) {
+    SOUND_DISK.copyFileSync(join(adapter, name), join(output, name));
+  }
+  const weights = join(output, "adapter_model.safetensors");
+  const bytes = SOUND_DISK.readFileSync(weights);
+  bytes.writeFloatLE(bytes.readFloatLE(bytes.length - 4) + 1, bytes.length - 4);
+  SOUND_DISK.writeFileSync(weights, bytes);
+  SOUND_DISK.writeFileSync(join(output, "optimizer.safetensors"), bytes.subarray(0, 8));
+}
+
 /** Makes a new adapter from the old one and the batch. Its own disk has no faults: another process has it. */
 class HeldTrainer implements Trainer {
   /** Resolves when a task is in its middle. */
@@ -147,28 +160,33 @@ class HeldTrainer implements Trainer {
       // what happened is recorded meanwhile
       await new Promise(setImmediate);
     }
-    SOUND_DISK.mkdirSync(task.output);
-    for (const name of ["adapter_config.json", "adapter_model.safetensors"]) {
-      SOUND_DISK.copyFileSync(join(task.adapter, name), join(task.output, name));
-    }
-    // another adapter each time
-    const weights = join(task.output, "adapter_model.safetensors");
-    const bytes = SOUND_DISK.readFileSync(weights);
-    bytes.writeFloatLE(bytes.readFloatLE(bytes.length - 4) + 1, bytes.length - 4);
-    SOUND_DISK.writeFileSync(weights, bytes);
-    SOUND_DISK.writeFileSync(join(task.output, "optimizer.safetensors"), bytes.subarray(0, 8));
+    writeNext(task.adapter, task.output);
     if (this.#during === "publishing") this.#faults.begin();
     if (this.#during === "training") this.#faults.end();
     if (fault) throw fault.error;
     return { tokens: lines.length, seconds: 0.01, peakBytes: 1, gpus: 0 };
   }
 
-  async pass(): Promise<never> {
-    throw new Error("this trainer knows no passes");
+  async pass({ gradients }: PassTask) {
+    await this.#asked("trainer.pass", () => {
+      if (gradients !== null) SOUND_DISK.writeFileSync(gradients, new Uint8Array(16));
+    });
+    return { loss: 1, activePositions: 1, byPolicyVersion: null, rows: 1 };
   }
 
-  async update(): Promise<never> {
-    throw new Error("this trainer knows no updates");
+  async update({ adapter, output, gradients }: UpdateTask) {
+    await this.#asked("trainer.update", () => {
+      for (const file of gradients) SOUND_DISK.readFileSync(file);
+      writeNext(adapter, output);
+    });
+    return { gradNorm: 1 };
+  }
+
+  async #asked(name: string, work: () => void): Promise<void> {
+    const fault = this.#faults.meet({ device: "engine", name, kind: "change" });
+    if (fault && !fault.afterwards) throw fault.error;
+    work();
+    if (fault) throw fault.error;
   }
 
   async close() {

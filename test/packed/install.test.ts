@@ -94,12 +94,12 @@ describe("the installed package", () => {
     expect(bill).toMatchObject({ bomFormat: "CycloneDX", specVersion: "1.5", version: 1 });
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f-]{36}$/);
     const lock = JSON.parse(readFileSync(join(dirname(made.folder), ".package-lock.json"), "utf8"));
-    const installed = Object.entries<{ version: string }>(lock.packages)
-      .map(([path, { version }]) => `${path.split("node_modules/").at(-1)!}@${version}`)
-      .filter((name) => !name.startsWith("flywheel@"));
+    // the bill has the versions that were tested; npm may choose later ones
+    const installed = Object.keys(lock.packages).map((path) => path.split("node_modules/").at(-1)!);
     expect(installed.length).toBeGreaterThan(50);
     const refs = bill.components.map((component) => component["bom-ref"]);
-    expect(installed.filter((name) => !refs.includes(name))).toEqual([]);
+    const names = new Set(bill.components.map(({ name }) => name));
+    expect(installed.filter((name) => name !== "flywheel" && !names.has(name))).toEqual([]);
     expect(new Set(refs).size).toBe(refs.length);
 
     const bundled = readFileSync(join(made.folder, "dist/web/licenses.txt"), "utf8").match(/^\S+ \d+\.\d+\.\d+$/gm)!;
