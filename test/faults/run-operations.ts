@@ -1,4 +1,5 @@
-// The operations of training runs whose every call fails once: an optimizer step, and publishing what it made under a name.
+// The operations of training runs whose every call fails once: an optimizer step, publishing what it made under a
+// name, and cancelling one.
 
 import { expect } from "vitest";
 import type { JobRecord } from "../../src/store/tables/jobs.ts";
@@ -94,4 +95,25 @@ const publication: Operation = {
   },
 };
 
-export const RUN_OPERATIONS: readonly Operation[] = [optimizerStep, publication];
+const cancellation: Operation = {
+  name: "cancel an operation that runs",
+  ...{ waiting: true, runsJobs: true, held: true, inSteps: true, make: makeRun },
+  begin: (scene, runId) => done(scene, runId, PASS),
+  wait: (scene, runId) => command(scene, runId, STEP),
+  run: async (scene, runId) => {
+    const { id } = await newestJob(scene, runId);
+    await scene.bench.service.runs.cancel(runId, OWNER, id);
+    await overOf(scene, id);
+  },
+  effect: async (scene, runId) => {
+    const { status } = await newestJob(scene, runId);
+    return status === "RUNNING" ? "before" : status === "CANCELLED" ? "after" : `half: it is ${status}`;
+  },
+  again: async (scene, runId) => {
+    const { id } = await newestJob(scene, runId);
+    await scene.bench.service.runs.cancel(runId, OWNER, id);
+    expect(await overOf(scene, id)).toMatchObject({ status: "CANCELLED" });
+  },
+};
+
+export const RUN_OPERATIONS: readonly Operation[] = [optimizerStep, publication, cancellation];

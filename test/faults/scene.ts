@@ -153,8 +153,7 @@ class HeldTrainer implements Trainer {
     if (fault && !fault.afterwards) throw fault.error;
     const lines = SOUND_DISK.readFileSync(task.batch, "utf8").trimEnd().split("\n");
     for (const [i, { learningRate }] of task.steps.entries()) {
-      this.#reached();
-      if (i === 0) await Promise.race([this.#gate, signal.aborted || once(signal, "abort")]);
+      if (i === 0) await this.#held(signal);
       signal.throwIfAborted();
       onStep({ gradient_step: i + 1, loss: lines.length, grad_norm: 1, entropy: 0.5, learning_rate: learningRate });
       // what happened is recorded meanwhile
@@ -174,12 +173,19 @@ class HeldTrainer implements Trainer {
     return { loss: 1, activePositions: 1, byPolicyVersion: null, rows: 1 };
   }
 
-  async update({ adapter, output, gradients }: UpdateTask) {
+  async update({ adapter, output, gradients }: UpdateTask, signal: AbortSignal) {
+    await this.#held(signal);
     await this.#asked("trainer.update", () => {
       for (const file of gradients) SOUND_DISK.readFileSync(file);
       writeNext(adapter, output);
     });
     return { gradNorm: 1 };
+  }
+
+  async #held(signal: AbortSignal): Promise<void> {
+    this.#reached();
+    await Promise.race([this.#gate, signal.aborted || once(signal, "abort")]);
+    signal.throwIfAborted();
   }
 
   async #asked(name: string, work: () => void): Promise<void> {

@@ -98,7 +98,7 @@ export class OperationAttempts {
       if (!(error instanceof LostLease)) await this.#removeGradients(model.id, job.id);
       throw error;
     } finally {
-      workspace.endAttempt(files);
+      this.#clearAway(job.id, () => workspace.endAttempt(files));
     }
   }
 
@@ -234,11 +234,21 @@ export class OperationAttempts {
   }
 
   async #staged({ lease, model }: Attempt, work: (staging: string) => Promise<void>): Promise<void> {
-    const staging = this.#context.workspace.newStaging(model.id, `${lease.jobId}-${lease.epoch}`);
+    const { workspace } = this.#context;
+    const staging = workspace.newStaging(model.id, `${lease.jobId}-${lease.epoch}`);
     try {
       await work(staging);
     } finally {
-      this.#context.workspace.removeStaging(staging);
+      this.#clearAway(lease.jobId, () => workspace.removeStaging(staging));
+    }
+  }
+
+  /** What cannot be removed now is cleared away later. It changes nothing about the end of the operation. */
+  #clearAway(operationId: string, remove: () => void): void {
+    try {
+      remove();
+    } catch (error) {
+      this.#context.log.warn("files of an attempt at an operation are still there", { operationId, error });
     }
   }
 
