@@ -162,7 +162,8 @@ export class SimulatedServer {
   async ask(name: string | null, request: GenerateRequest, owner: string, gone: AbortSignal): Promise<Said> {
     const leave = this.admission.enter(request.n);
     const principal = { id: owner, workspace: { id: owner } } as Parameters<LiveRequests["enter"]>[1];
-    const live = this.#live.enter(String(this.open.size), principal, request.n);
+    const live = this.#live.enter(String(this.open.size), principal);
+    live.choices = request.n;
     let release = () => {};
     try {
       const lease = name === null ? null : await this.training.policies.acquire(name, owner, () => gone);
