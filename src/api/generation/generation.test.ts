@@ -37,7 +37,7 @@ function longTokens() {
     choices: [choice as unknown as ChoiceOutput],
     arrivedAt: 0,
     clientGone: new AbortController().signal,
-    live: new LiveRequest("id", { id: "me" } as Principal, 1),
+    live: new LiveRequest("id", { id: "me" } as Principal),
     held: memory.hold("me", 1, response),
   });
   return { run, memory, abort, metrics: service.metrics };

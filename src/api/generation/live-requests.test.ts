@@ -7,11 +7,11 @@ const caller = (id: string, ...scopes: string[]) => ({ id, scopes: new Set(scope
 it("means by an id the caller's own requests first; only an admin's may be anybody's", () => {
   const live = new LiveRequests();
   const [admin, user, other] = [caller("root", "admin"), caller("user", "inference"), caller("other", "inference")];
-  const theirs = live.enter("same", user, 1);
+  const theirs = live.enter("same", user);
   expect(live.called("same", admin)).toEqual([theirs]);
   expect(live.called("same", user)).toEqual([theirs]);
   expect(live.called("same", other)).toEqual([]);
-  const own = live.enter("same", admin, 1);
+  const own = live.enter("same", admin);
   expect(live.called("same", admin)).toEqual([own]);
   live.leave(own);
   expect(live.called("same", admin)).toEqual([theirs]);
