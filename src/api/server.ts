@@ -93,7 +93,11 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   });
   app.decorateRequest("principal", null);
 
-  addHooks(app, service, notFound(app));
+  addHooks(
+    app,
+    service,
+    notFound(app, (...args) => service.missingPage?.(...args) ?? null),
+  );
   app.setErrorHandler((error, request, reply) => {
     const wire = toWireError(error);
     if (!service.admission.draining) {

@@ -2,7 +2,7 @@
 // tests for one on fakes. There is no global state.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config/options.ts";
 import { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
@@ -119,6 +119,10 @@ export class Service {
   readonly metrics: Metrics;
   /** What a workspace has on disk. Training adds it. */
   accountOf: ((workspace: string) => Promise<AccountView>) | null = null;
+  /** The name of a step whose adapter is loaded from a folder, for who may see it. Training adds it. */
+  stepName: ((folder: string, caller: Principal) => string | null) | null = null;
+  /** Answers a browser that asks for an address without a page; null for anybody else. The web page adds it. */
+  missingPage: ((request: FastifyRequest, reply: FastifyReply) => FastifyReply | null) | null = null;
   readonly systemFingerprint: string;
   readonly checkpoint: ServedCheckpoint | null;
   readonly #cut = new AbortController();

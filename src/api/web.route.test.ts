@@ -4,7 +4,9 @@ import { join } from "node:path";
 import Fastify from "fastify";
 import { describe, expect, it } from "vitest";
 import type { Log } from "../observe/log.ts";
+import { notFound } from "./http/errors.ts";
 import { bestEncoding } from "./http/openapi.ts";
+import type { Service } from "./service.ts";
 import { PAGE_PATHS, readWebFiles, registerWebFiles } from "./web.route.ts";
 
 it("reads files with their compressed forms, and leaves others out", () => {
@@ -36,10 +38,15 @@ it("chooses the smallest form that the client takes", () => {
 function serve(folder: string) {
   const warnings: string[] = [];
   const app = Fastify();
+  const service: Pick<Service, "log" | "missingPage"> = {
+    log: { warn: (text: string) => warnings.push(text) } as unknown as Log,
+    missingPage: null,
+  };
+  notFound(app, (...args) => service.missingPage?.(...args) ?? null);
   app.addHook("onRequest", async (_request, reply) => {
     reply.header("access-control-allow-origin", "*"); // as headers.ts does for every route
   });
-  registerWebFiles(app, { log: { warn: (text: string) => warnings.push(text) } as unknown as Log }, folder);
+  registerWebFiles(app, service, folder);
   return { app, warnings };
 }
 
@@ -60,9 +67,28 @@ describe("the routes of the page", () => {
       const reply = await app.inject(path.replaceAll(/:\w+/g, "x"));
       expect([path, reply.statusCode, reply.body]).toEqual([path, 200, "index.html"]);
     }
-    for (const path of ["/jobs", "/policies/x/y", "/index.html.br", "/assets/../package.json", "/nothing"]) {
+    for (const path of ["/policies/x/y", "/index.html.br", "/assets/../package.json", "/nothing"]) {
       expect([path, (await app.inject(path)).statusCode]).toEqual([path, 404]);
     }
+  });
+
+  it("answer a browser with the page where there is nothing, and programs with JSON", async () => {
+    const { app } = serve(builtPage());
+    const html = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const page = await app.inject({ url: "/nothing/here?x=1", headers: html });
+    expect([page.statusCode, page.body]).toEqual([404, "index.html"]);
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'");
+    for (const [url, headers] of [
+      ["/nothing", {}],
+      ["/nothing", { accept: "*/*" }],
+      ["/v1/nothing", html],
+      ["/v1", html],
+    ] as const) {
+      const reply = await app.inject({ url, headers });
+      expect([url, reply.statusCode, reply.json().detail]).toEqual([url, 404, "Not Found"]);
+    }
+    expect((await app.inject({ method: "POST", url: "/nothing", headers: html })).json().detail).toBe("Not Found");
+    expect((await app.inject({ method: "POST", url: "/access", headers: html })).statusCode).toBe(405);
   });
 
   it("let nothing run that is not ours, and give other origins nothing", async () => {

@@ -1,5 +1,5 @@
-// The web page: its files from memory, at an explicit list of paths, so that every other path stays a JSON 404. The headers
-// let nothing run that is not one of these files, and nothing be fetched from anywhere else.
+// The web page: its files from memory, at an explicit list of paths. At every other path a browser gets the page as a 404,
+// and programs get JSON. The headers let nothing run that is not one of these files, and nothing be fetched from anywhere else.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,8 +49,10 @@ export const PAGE_PATHS = [
   "/",
   "/policies",
   "/policies/:id",
+  "/jobs",
   "/jobs/:id",
   "/jobs/:id/lab",
+  "/jobs/:id/:group",
   "/jobs/:id/:group/:trajectory",
   "/serving",
   "/access",
@@ -80,11 +82,15 @@ export function registerWeb(app: FastifyInstance, service: Service): void {
 }
 
 /** `folder`: where the built page is. Without it the server answers everything but the page. */
-export function registerWebFiles(app: FastifyInstance, { log }: Pick<Service, "log">, folder: string): void {
+export function registerWebFiles(
+  app: FastifyInstance,
+  service: Pick<Service, "log" | "missingPage">,
+  folder: string,
+): void {
   const files = readWebFiles(folder);
   const index = files?.find(({ name }) => name === "index.html");
   if (files === null || index === undefined) {
-    log.warn("the web page is not built; run `npm run build`, or start with --no-ui");
+    service.log.warn("the web page is not built; run `npm run build`, or start with --no-ui");
     return;
   }
   const route = { config: { access: "public" as const }, schema: { hide: true } };
@@ -92,6 +98,12 @@ export function registerWebFiles(app: FastifyInstance, { log }: Pick<Service, "l
   for (const file of files) {
     if (file !== index) app.get(`/${file.name}`, route, (request, reply) => sendFile(request, reply, file));
   }
+  service.missingPage = (request, reply) => (asksForPage(request) ? sendFile(request, reply.code(404), index) : null);
+}
+
+/** As browsers do for an address, and programs do not. Below /v1 everybody is a program. */
+function asksForPage({ method, headers, url }: FastifyRequest): boolean {
+  return method === "GET" && (headers.accept ?? "").includes("text/html") && !/^\/v1([/?]|$)/.test(url);
 }
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: WebFile): FastifyReply {

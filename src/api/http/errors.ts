@@ -116,8 +116,11 @@ export function errorHeaders(error: ServiceError): Record<string, string> {
 
 export type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Makes the answer 404 or 405, in the envelope and with the `detail` that FastAPI clients look for. */
-export function notFound(app: FastifyInstance): Answer {
+/**
+ * Makes the answer 404 or 405, in the envelope and with the `detail` that FastAPI clients look for. `page` answers browsers
+ * where there is nothing.
+ */
+export function notFound(app: FastifyInstance, page: (...args: Parameters<Answer>) => FastifyReply | null): Answer {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook("onRoute", (route) => {
     const pattern = new RegExp(`^${route.url.replace(/[.]/g, "\\.").replace(/:\w+/g, "[^/]+").replace("*", ".*")}/?$`);
@@ -127,6 +130,8 @@ export function notFound(app: FastifyInstance): Answer {
     const path = request.url.split("?")[0]!;
     const allowed = routes.filter((route) => route.pattern.test(path)).map((route) => route.method);
     if (allowed.length === 0) {
+      const shown = page(request, reply);
+      if (shown !== null) return shown;
       const isRoute = (other: string) => routes.some(({ pattern }) => pattern.test(other));
       return sendWithDetail(reply, new ServiceError("not_found", whyNothing(path, isRoute)), "Not Found");
     }
