@@ -3,7 +3,7 @@
 
 import type { TakeBytes } from "../account.ts";
 import type { SftExample } from "../data/prepare-sft.ts";
-import { type HistoryMessage, messageOf, type Trajectory } from "../data/trajectory.ts";
+import { type HistoryItem, type HistoryMessage, messageOf, type Trajectory } from "../data/trajectory.ts";
 import { LineFileWriter } from "./line-file.ts";
 
 export interface SentRow {
@@ -11,7 +11,7 @@ export interface SentRow {
   line: number;
   /** Number of its trajectories. */
   size: number;
-  /** The beginning of the first user turn. */
+  /** The beginning of the user turn that the first sampled reply answers. */
   task: string | null;
   rewards: number[];
   /** The policy steps that its trajectories began with. Absent in records of earlier versions, and for an example. */
@@ -52,7 +52,7 @@ export class SentWriter {
 
   /** `text`: the JSON of the client. The group of a trajectory follows the last of them. */
   async trajectory(text: string, { reward, histories, initialPolicyVersion }: Trajectory): Promise<void> {
-    this.#task ??= taskOf((histories[0]?.items ?? []).map(messageOf));
+    this.#task ??= taskOf(asked(histories[0]?.items ?? []));
     this.#rewards.push(reward);
     this.#versions.push(initialPolicyVersion);
     await this.#file.line(text);
@@ -88,8 +88,15 @@ export class SentWriter {
   }
 }
 
+/** What comes before the first sampled reply: replies that were only sent along were not rated. */
+function asked(items: readonly HistoryItem[]): HistoryMessage[] {
+  const first = items.findIndex((item) => "choice" in item);
+  return items.slice(0, first < 0 ? items.length : first).map(messageOf);
+}
+
+/** The last of the user's turns. */
 function taskOf(messages: readonly HistoryMessage[]): string | null {
-  const turn = messages.find(({ role }) => role === "user");
+  const turn = messages.findLast(({ role }) => role === "user");
   // cuts no character in two
   return turn ? [...turn.texts.join("\n").slice(0, 2 * TASK_CHARS)].slice(0, TASK_CHARS).join("") : null;
 }
