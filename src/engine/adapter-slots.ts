@@ -101,11 +101,11 @@ export class AdapterSlots {
     return this.#versionOf(step) !== null;
   }
 
-  /** What is loaded, the number of requests on each, and for how long there has been none. */
-  list(): { version: string; requests: number; idleMs: number }[] {
+  /** What is loaded, the folders of the steps that it is kept for, the number of requests on each, and for how long there has been none. */
+  list(): { version: string; steps: string[]; requests: number; idleMs: number }[] {
     const now = performance.now();
-    return [...this.#slots].map(([version, { leased, usedAt }]) => {
-      return { version, requests: leased, idleMs: leased > 0 ? 0 : now - usedAt };
+    return [...this.#slots].map(([version, { leased, usedAt, steps }]) => {
+      return { version, steps: [...steps], requests: leased, idleMs: leased > 0 ? 0 : now - usedAt };
     });
   }
 

@@ -4,7 +4,7 @@
 
 import type { SlotLease } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import type { ModelRecord, PolicyName, StepRecord } from "../store/tables/models.ts";
+import type { ModelRecord, Owner, PolicyName, StepRecord } from "../store/tables/models.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
 import { type Access, DamagedFiles, type StepParts } from "./files/shared-files.ts";
@@ -33,6 +33,9 @@ type LoadableStep = Pick<StepRecord, "step" | "folder">;
 
 type FoundPolicy = LoadableStep & { model: ModelRecord };
 
+/** More steps than an engine has slots for. */
+const MOST_NAMES = 10_000;
+
 /** Step 0 is the base model, in forks too. */
 const IDENTITY_STEP = 0;
 
@@ -53,6 +56,8 @@ export class Policies {
   #changes = 0;
   /** The steps that are being removed, by stepKey. */
   readonly #removals = new Map<string, Promise<boolean>>();
+  /** Whose the steps are that were loaded last, and how requests name them, by their folders. */
+  readonly #names = new Map<string, { owner: string; name: string }>();
 
   constructor(context: TrainingContext) {
     this.#context = context;
@@ -203,12 +208,26 @@ export class Policies {
     return step === IDENTITY_STEP || base.slots.keeps(this.#context.workspace.stepFolder(model.id, folder));
   }
 
+  /** How requests name the step in a folder; null if the owner has it not, or it was not loaded here. Owner null: any. */
+  nameOf(folder: string, owner: Owner): string | null {
+    const found = this.#names.get(folder);
+    return found !== undefined && (owner === null || owner === found.owner) ? found.name : null;
+  }
+
+  #noteName({ owner, name }: ModelRecord, step: number, folder: string): void {
+    this.#names.delete(folder);
+    this.#names.set(folder, { owner, name: `${name}@${step}` });
+    if (this.#names.size > MOST_NAMES) this.#names.delete(this.#names.keys().next().value!);
+  }
+
   /** Loads a step before it is asked for. If that fails, the first request tries again and is told why. */
   async loadAhead(model: ModelRecord, { step, folder }: LoadableStep, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
       await this.#fetch(model.id, { step, folder }, "adapter", {});
-      await base.slots.preload(this.#context.workspace.stepFolder(model.id, folder));
+      const path = this.#context.workspace.stepFolder(model.id, folder);
+      this.#noteName(model, step, path);
+      await base.slots.preload(path);
     } catch (error) {
       if (error instanceof NoAdapterSlot) return;
       this.#context.log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
@@ -218,6 +237,7 @@ export class Policies {
   /** Leases the adapter of a step whose files are held. */
   async #slotOf(model: ModelRecord, step: LoadableStep, { slots }: BaseModel, gone?: Gone): Promise<SlotLease> {
     const path = this.#context.workspace.stepFolder(model.id, step.folder);
+    this.#noteName(model, step.step, path);
     // what is loaded needs no files; otherwise nobody else waits for them meanwhile
     if (!slots.keeps(path)) {
       const signal = gone?.();

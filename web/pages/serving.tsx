@@ -138,7 +138,7 @@ function Now({ engine }: { engine: EngineState }) {
           {adapters.map((slot, i) =>
             slot === null ? null : (
               <span key={i} class="chip">
-                {slot.name ?? "somebody's policy"} ({count(slot.requests, "request")})
+                {slot.name ?? "a policy of another workspace"} ({count(slot.requests, "request")})
               </span>
             ),
           )}

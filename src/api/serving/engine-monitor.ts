@@ -60,7 +60,7 @@ export const EngineBody = Type.Object(
     }),
     prefix: Type.Object({ queries: Count, hits: Count }, { description: "Prompt tokens since the start." }),
     adapters: Type.Array(nullable(AdapterRow), {
-      description: "One per slot; null = free. Names of policies are shown to those who ask for them, and to admins.",
+      description: "One per slot; null = free. Names of policies are shown to their workspace and to admins.",
     }),
     replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Count }), {
       description: "In the order of --engine-url. Admins see URLs as names.",
@@ -154,12 +154,14 @@ function statesOf(live: readonly LiveRequest[], waiting: number): ("waiting" | "
   return states.reverse() as ("waiting" | "prefill" | "decoding")[];
 }
 
-function presentAdapters({ adapterSlots, models, live, engine }: Service, caller: Principal) {
+function presentAdapters(service: Service, caller: Principal) {
+  const { adapterSlots, models, live, engine } = service;
   const operators = new Map(models.adapters().map(({ name, version }) => [version, name]));
-  const loaded = adapterSlots.list().map(({ version, requests, idleMs }) => {
+  const loaded = adapterSlots.list().map(({ version, steps, requests, idleMs }) => {
     const asked = live.nameOf(version);
     const seen = asked && (isAdmin(caller) || asked.caller === caller.id) ? asked.model : null;
-    return { name: operators.get(version) ?? seen, requests, idle_seconds: idleMs / 1000 };
+    const step = steps.map((folder) => service.stepName?.(folder, caller) ?? null).find((name) => name !== null);
+    return { name: operators.get(version) ?? step ?? seen, requests, idle_seconds: idleMs / 1000 };
   });
   const free = Math.max(0, engine.info.maxLoras - loaded.length);
   return [...loaded, ...new Array<null>(free).fill(null)];
