@@ -337,7 +337,8 @@ export const ERRORS = {
   },
   quota_exceeded: {
     ...LIMITED,
-    meaning: "The workspace has reached the operator's limit on disk space (`--max-step-bytes`) or open jobs.",
+    meaning:
+      "The workspace has reached the operator's limit on disk space (`--max-step-bytes`) or open jobs, or has 2,000 notes.",
     fix: "Delete checkpoints or models, or wait for jobs to finish. `GET /v1/me` shows what takes the space. The operator can raise the limits.",
     repeat: "useless",
   },

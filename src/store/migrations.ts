@@ -538,6 +538,35 @@ const modelNames: Migration = {
   postgres: "",
 };
 
+const notes: Migration = {
+  name: "notes",
+  // subject: id of the model or of a job of it. tags: JSON.
+  sqlite: `
+    CREATE TABLE notes (
+      subject TEXT PRIMARY KEY,
+      model_id TEXT NOT NULL REFERENCES models (id) ON DELETE CASCADE,
+      owner TEXT NOT NULL,
+      tags TEXT NOT NULL,
+      text TEXT NOT NULL,
+      updated_at TEXT NOT NULL
+    );
+    CREATE INDEX notes_by_owner ON notes (owner, subject);
+    CREATE INDEX notes_by_model ON notes (model_id);
+  `,
+  postgres: `
+    CREATE TABLE notes (
+      subject TEXT COLLATE "C" PRIMARY KEY,
+      model_id TEXT COLLATE "C" NOT NULL REFERENCES models (id) ON DELETE CASCADE,
+      owner TEXT COLLATE "C" NOT NULL,
+      tags TEXT COLLATE "C" NOT NULL,
+      text TEXT COLLATE "C" NOT NULL,
+      updated_at TEXT COLLATE "C" NOT NULL
+    );
+    CREATE INDEX notes_by_owner ON notes (owner, subject);
+    CREATE INDEX notes_by_model ON notes (model_id);
+  `,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -555,6 +584,7 @@ export const MIGRATIONS: readonly Migration[] = [
   storedItems,
   accounts,
   modelNames,
+  notes,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

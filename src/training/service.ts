@@ -29,6 +29,7 @@ import { JobUpkeep, recover } from "./jobs/job-upkeep.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { Models } from "./models.ts";
 import { NewsFeed } from "./news.ts";
+import { Notes } from "./notes.ts";
 import { Policies } from "./policies.ts";
 import { Records } from "./records/records.ts";
 import { OperationAttempts } from "./runs/operation-attempt.ts";
@@ -58,6 +59,7 @@ export class TrainingService {
   readonly runs: Runs;
   readonly policies: Policies;
   readonly news: NewsFeed;
+  readonly notes: Notes;
   readonly bases: BaseModels;
   readonly #context: TrainingContext;
   readonly #curves: CurveWriter;
@@ -106,6 +108,7 @@ export class TrainingService {
     this.#runner = new JobRunner(context, this.#journal, attempt, retention);
     this.#upkeep = new JobUpkeep(context, this.#journal, this.#runner);
     this.news = new NewsFeed(context, this.#journal);
+    this.notes = new Notes(context);
     this.jobs = new Jobs(context, this.#journal, this.#runner);
     this.runs = new Runs(context, publisher, this.#journal, this.#runner, this.jobs);
     this.models = new Models(context, this.policies, publisher, retention, this.#files, this.#runner);

@@ -32,6 +32,7 @@ export interface TrainingFaults {
   out_of_sequence: { expected: number; got: number };
   too_many_open_jobs: { limit: number };
   too_many_bytes: { used: number; more: number; limit: number };
+  too_many_notes: { limit: number };
   storage_full: object;
   no_kl_reference: { step: number };
   learning_rate_overflow: { sequences: number; rate: number; learningRate: number; power: number };
@@ -81,6 +82,7 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   too_many_open_jobs: ({ limit }) => `At most ${limit} jobs may be waiting or running at once.`,
   too_many_bytes: ({ used, more, limit }) =>
     `This needs ${more} bytes, and the workspace uses ${used} of ${limit}: delete checkpoints or models, or let jobs finish.`,
+  too_many_notes: ({ limit }) => `The workspace has ${limit} notes, as many as it may: empty one, or delete a model.`,
   storage_full: () => "The server's disk is full.",
   no_kl_reference: ({ step }) => `The reference of the KL penalty, step ${step}, does not exist.`,
   learning_rate_overflow: ({ sequences, rate, learningRate, power }) =>

@@ -6,6 +6,7 @@ import type { ErrorCode } from "../../errors/error-table.ts";
 import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError, type TrainingErrorCode } from "../../training/training-error.ts";
+import { readableBy } from "../http/auth.ts";
 import { parseJsonObject } from "../http/body.ts";
 import { errorHeaders, toWireError } from "../http/errors.ts";
 import { leftWhileSending } from "../http/streams.ts";
@@ -17,6 +18,7 @@ import { registerAdapterDownload } from "./adapter-download.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerCurves, registerTrainingModels } from "./models.route.ts";
 import { registerNews } from "./news.route.ts";
+import { registerNotes } from "./notes.route.ts";
 import { registerTrainingRecords } from "./records.route.ts";
 import { registerTrainingPasses, registerTrainingRuns } from "./runs/runs.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
@@ -54,6 +56,7 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   out_of_sequence: { code: "run_conflict", param: "sequence_id" },
   too_many_open_jobs: { code: "quota_exceeded" },
   too_many_bytes: { code: "quota_exceeded" },
+  too_many_notes: { code: "quota_exceeded" },
   storage_full: { code: "storage_full" },
   no_kl_reference: { code: "invalid_training_request", param: "experimental_config" },
   learning_rate_overflow: { code: "invalid_training_request", param: "experimental_config" },
@@ -85,6 +88,7 @@ function wireError(cause: TrainingError, field?: string): ServiceError {
 /** Passed to `createServer` along with the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
   return (app, service) => {
+    service.stepName = (folder, caller) => training.policies.nameOf(folder, readableBy(caller));
     service.accountOf = (workspace) => training.account(workspace);
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
@@ -96,6 +100,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       registerTrainingRecords(scope, training);
       registerCurves(scope, training);
       registerNews(scope, service, training);
+      registerNotes(scope, training);
       registerTrainingStatus(scope, service, training);
       registerTrainingRuns(scope, training);
     });

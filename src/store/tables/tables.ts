@@ -1,5 +1,6 @@
 // The tables of training, all on the same thing: the store, or one of its transactions.
 
+import { NoteTable } from "../note-table.ts";
 import type { Sql, Store, TransactionOptions } from "../store.ts";
 import { AccountTable } from "./accounts.ts";
 import { CurveTable, EventTable } from "./events.ts";
@@ -23,6 +24,7 @@ export interface Tables {
   readonly eventTable: EventTable;
   readonly curveTable: CurveTable;
   readonly newsTable: NewsTable;
+  readonly noteTable: NoteTable;
   readonly serverTable: ServerTable;
 }
 
@@ -45,6 +47,7 @@ export function tablesOn(sql: Sql): Tables {
     eventTable,
     curveTable: new CurveTable(sql),
     newsTable: new NewsTable(sql),
+    noteTable: new NoteTable(sql),
     serverTable: new ServerTable(sql),
   };
 }
