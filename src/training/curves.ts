@@ -1,4 +1,4 @@
-// The curves of a model as columns: one row per gradient step of its jobs, or one per step.
+// The curves of a model as columns: one row per gradient step of its jobs, or one per step. And those of one job.
 
 import type { ModelRecord } from "../store/tables/models.ts";
 import type { TrainingContext } from "./context.ts";
@@ -40,9 +40,31 @@ export async function readCurves(
   { x, keys, after }: CurveQuery,
 ): Promise<Curves> {
   const rows = await (x === "step" ? stepRows(context, model, after) : gradientStepRows(context, model, after));
+  return columnsOf(rows, x === "step" ? ["step"] : ["gradient_step", "step"], keys, after);
+}
+
+/** One row per gradient step of a job, also of one that failed. */
+export async function readJobCurves(
+  { curveTable }: Pick<TrainingContext, "curveTable">,
+  jobId: string,
+  { keys, after }: Omit<CurveQuery, "x">,
+): Promise<Curves> {
+  let number = await curveTable.countOfJobUpTo(jobId, after);
+  const rows: Row[] = [];
+  while (rows.length <= MOST_ROWS) {
+    const points = await curveTable.pointsOfJob(jobId, rows.at(-1)?.next ?? after, PAGE);
+    for (const { seq, metrics } of points) {
+      const { gradient_step: _, ...measured } = metrics;
+      rows.push({ next: seq, places: { gradient_step: ++number }, metrics: measured });
+    }
+    if (points.length < PAGE) break;
+  }
+  return columnsOf(rows, ["gradient_step"], keys, after);
+}
+
+function columnsOf(rows: readonly Row[], places: readonly string[], keys: CurveQuery["keys"], after: number): Curves {
   const shown = rows.slice(0, MOST_ROWS);
   const allKeys = [...new Set(shown.flatMap(({ metrics }) => Object.keys(metrics)))].sort();
-  const places = x === "step" ? ["step"] : ["gradient_step", "step"];
   const columns = Object.fromEntries([
     ...(keys ?? allKeys).map((key) => [key, shown.map(({ metrics }) => metrics[key] ?? null)]),
     // last, so that no metric takes their names

@@ -42,6 +42,7 @@ describe("access", () => {
         ["GET", `${model}/checkpoints`],
         ["GET", `${model}/checkpoints/latest`],
         ["GET", `${model}/curves`],
+        ["GET", `/v1/preview/training-jobs/${job}/curves`],
         ["HEAD", `${model}/checkpoints/0/adapter`],
         ["GET", `/v1/preview/training-jobs/${job}`],
         ["GET", `/v1/preview/training-jobs/${job}/events`],
@@ -49,6 +50,8 @@ describe("access", () => {
       ],
       train: [
         ["POST", `${model}/rollback`, { step: 0 }],
+        ["PUT", `${model}/note`, { text: "x" }],
+        ["PUT", `/v1/preview/training-jobs/${job}/note`, { text: "x" }],
         ["POST", `${model}/log`, { split: "val", trajectory_groups: [] }],
         ["POST", "/v1/preview/training-jobs", { ...jobBody(id, []), dry_run: true }],
         ["POST", "/v1/preview/sft-training-jobs", { model_id: id, training_data: [], dry_run: true }],

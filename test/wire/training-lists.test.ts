@@ -150,6 +150,23 @@ describe("curves", () => {
     expect(await get(`models/${id}/curves?after=${rest.next}`)).toMatchObject({ rows: 0, next: rest.next });
   });
 
+  it("of one job count its own gradient steps, and go on where a reply ended", async () => {
+    const { id } = await newModel(server);
+    await train(id, [goodGroup(), goodGroup()]);
+    const job = await train(id, [goodGroup(), goodGroup()]);
+    const all = await get(`models/${id}/curves`);
+    const curves = await get(`training-jobs/${job}/curves`);
+    expect(curves).toMatchObject({ object: "curves", rows: 4, has_more: false });
+    expect(curves.columns.gradient_step).toEqual([1, 2, 3, 4]);
+    expect(curves.columns.loss).toEqual(all.columns.loss.slice(4));
+    expect(curves.columns).not.toHaveProperty("step");
+    const loss = await get(`training-jobs/${job}/curves?keys=loss`);
+    expect(Object.keys(loss.columns).sort()).toEqual(["gradient_step", "loss"]);
+    const events = await get(`training-jobs/${job}/events`);
+    expect(events.data.filter(({ type }: { type: string }) => type === "gradient_step")).toHaveLength(4);
+    expect(await get(`training-jobs/${job}/curves?after=${curves.next}`)).toMatchObject({ rows: 0, next: curves.next });
+  });
+
   it("by step have the metrics of steps, logged ones too", async () => {
     const { id } = await newModel(server);
     await train(id);

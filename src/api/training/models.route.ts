@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import type { ModelRecord, StepRecord } from "../../store/tables/models.ts";
+import type { Curves } from "../../training/curves.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { nullable, orNull } from "../schema/body.ts";
@@ -39,7 +40,7 @@ const CurvesBody = Type.Object(
     keys: Type.Array(Type.String(), { description: "Of the columns." }),
     rows: Type.Integer(),
     columns: Type.Record(Type.String(), Type.Array(nullable(Type.Number())), {
-      description: "`gradient_step` counts from the model's first; `step` is the step that it led to.",
+      description: "`gradient_step` counts from the model's first, or the job's; `step` is the step that it led to.",
     }),
     next: Type.Integer(),
     has_more: Type.Boolean({ description: "A reply has at most 5,000 rows." }),
@@ -48,7 +49,9 @@ const CurvesBody = Type.Object(
   { title: "Curves" },
 );
 
-export function registerCurves(app: FastifyInstance, { models }: TrainingService): void {
+const JobCurveFilter = Type.Object({ keys: CurveFilter.properties.keys, after: CurveFilter.properties.after });
+
+export function registerCurves(app: FastifyInstance, { models, jobs }: TrainingService): void {
   app.get<{ Params: { id: string } }>(
     "/v1/preview/models/:id/curves",
     documented("Metrics of a model over its training, as columns", { query: CurveFilter, response: CurvesBody }),
@@ -59,13 +62,26 @@ export function registerCurves(app: FastifyInstance, { models }: TrainingService
         keys: keys ? keys.split(",") : null,
         after: after ?? -1,
       });
-      const { rows, columns, next, hasMore, allKeys } = curves;
-      return {
-        ...{ object: "curves", keys: Object.keys(columns), rows, columns, next, has_more: hasMore },
-        all_keys: allKeys,
-      };
+      return present(curves);
     },
   );
+
+  app.get<{ Params: { id: string } }>(
+    "/v1/preview/training-jobs/:id/curves",
+    documented("Metrics of a job over its gradient steps, as columns", { query: JobCurveFilter, response: CurvesBody }),
+    async (request) => {
+      const { keys, after } = readQuery(JobCurveFilter, request.query);
+      const query = { keys: keys ? keys.split(",") : null, after: after ?? -1 };
+      return present(await jobs.curves(request.params.id, readableBy(principalOf(request)), query));
+    },
+  );
+}
+
+function present({ rows, columns, next, hasMore, allKeys }: Curves) {
+  return {
+    ...{ object: "curves", keys: Object.keys(columns), rows, columns, next, has_more: hasMore },
+    all_keys: allKeys,
+  };
 }
 
 interface ModelPath {

@@ -84,6 +84,21 @@ export class CurveTable {
     return rows.map(({ data, ...row }) => ({ ...row, metrics: JSON.parse(data) as Record<string, number> }));
   }
 
+  /** Of one job, however it ended. */
+  async pointsOfJob(jobId: string, after: number, limit: number): Promise<Omit<CurvePoint, "step">[]> {
+    const rows = await this.#sql.all<{ seq: number; data: string }>(
+      `SELECT seq, data FROM job_events WHERE job_id = ?1 AND type = 'gradient_step' AND seq > ?2 ORDER BY seq LIMIT ?3`,
+      ...[jobId, after, limit],
+    );
+    return rows.map(({ seq, data }) => ({ seq, metrics: JSON.parse(data) as Record<string, number> }));
+  }
+
+  async countOfJobUpTo(jobId: string, seq: number): Promise<number> {
+    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM job_events
+      WHERE job_id = ?1 AND type = 'gradient_step' AND seq <= ?2`;
+    return (await this.#sql.get<{ count: number }>(sql, jobId, seq))!.count;
+  }
+
   /** The number of gradient steps up to this one. */
   async countUpTo(modelId: string, seq: number): Promise<number> {
     const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count ${POINTS} AND job_events.seq <= ?2`;

@@ -10,6 +10,7 @@ import type { Tables } from "../../store/tables/tables.ts";
 import type { Reservation } from "../account.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
+import { type CurveQuery, type Curves, readJobCurves } from "../curves.ts";
 import type { RecordReader } from "../records/record-reader.ts";
 import { SentWriter } from "../records/sent-record.ts";
 import { expectedStepBytes } from "../steps/step-upkeep.ts";
@@ -157,6 +158,11 @@ export class Jobs {
   /** What the trainer computed for `count` tokens; null if it kept nothing. */
   tokenRows(job: JobRecord, from: number, count: number): Promise<Float32Array | null> {
     return this.#context.records.tokenRows(job, from, count);
+  }
+
+  /** What its gradient steps measured. */
+  async curves(id: string, owner: Owner, query: Omit<CurveQuery, "x">): Promise<Curves> {
+    return readJobCurves(this.#context, (await this.owned(id, owner)).id, query);
   }
 
   async owned(id: string, owner: Owner): Promise<JobRecord> {
