@@ -166,6 +166,59 @@ describe("the record of a job", () => {
     expect(json).toMatchObject({ messages_and_choices: [], exchanges: captured.exchanges, status: "trained" });
   });
 
+  it("names the turn that was rated as the task, not the first of the conversation", async () => {
+    const { id } = await newModel(server);
+    const before = [
+      { role: "user", content: "q1" },
+      { role: "assistant", content: "a1" },
+    ];
+    const rated = (reply: string, reward: number) =>
+      trajectory(reply, reward, {
+        messages_and_choices: [...before, { role: "user", content: "q2" }, choice(reply)],
+      });
+    // of several sampled replies, the first is what the task asked for
+    const agent = (reply: string, reward: number) =>
+      trajectory(reply, reward, {
+        messages_and_choices: [
+          ...[{ role: "user", content: "q3" }, choice(reply)],
+          ...[{ role: "user", content: "q4" }, choice(reply)],
+        ],
+      });
+    const groups = [group(rated("a1 <e>", 1), rated("a2 <e>", 0)), group(agent("a1 <e>", 1), agent("a2 <e>", 0))];
+    const job = await run(jobBody(id, groups));
+    const { json } = await server.call("GET", `${JOBS}/${job.id}/groups`);
+    expect(json.data.map(({ task }: { task: string }) => task)).toEqual(["q2", "q3"]);
+  });
+
+  it("shows the tokens of what was left out before it was tokenised", async () => {
+    const { id } = await newModel(server);
+    const stale = { initial_policy_version: 0 };
+    const groups = [
+      group(trajectory("a1 <e>", 1), trajectory("a2 <e>", 1)),
+      group(trajectory("a1 <e>", 1, stale), trajectory("a2 <e>", 0, stale)),
+    ];
+    await run(jobBody(id, [goodGroup()]));
+    const job = await run(jobBody(id, groups, { experimental_config: { max_steps_off_policy: 0 } }));
+    const dry = await server.call("POST", JOBS, {
+      ...{ from_job: job.id, dry_run: true, config: { max_steps_off_policy: 9 } },
+    });
+    for (const [g, status] of [
+      [0, "zero_advantage"],
+      [1, "stale"],
+    ] as const) {
+      const { json } = await server.call("GET", `${JOBS}/${job.id}/groups/${g}/trajectories/1`);
+      expect(json).toMatchObject({ status, advantage: 0, job_status: "COMPLETED" });
+      const seen = dry.json.trajectories.find(
+        (one: { group: number; trajectory: number }) => one.group === g && one.trajectory === 1,
+      );
+      expect(json.sequences).toHaveLength(1);
+      const { tokens, mask, logprobs } = json.sequences[0];
+      expect({ tokens, mask, logprobs }).toEqual(seen.sequences[0]);
+      expect(mask).toContain(1);
+      expect(json.sequences[0].advantages.every((value: number) => value === 0)).toBe(true);
+    }
+  });
+
   it("keeps the examples of a supervised job as groups of one", async () => {
     const { id } = await newModel(server);
     const messages = [

@@ -20,7 +20,11 @@ const GroupBody = Type.Object(
   {
     id: Type.String(),
     group: Type.Integer({ description: "Its index, or that of an example." }),
-    task: nullable(Type.String({ description: "The beginning of the first user turn, up to 200 characters." })),
+    task: nullable(
+      Type.String({
+        description: "The beginning of the user turn that the first sampled reply answers, up to 200 characters.",
+      }),
+    ),
     rewards: Type.Array(Type.Number()),
     mean: nullable(Type.Number()),
     spread: nullable(Type.Number({ description: "Population standard deviation of the rewards." })),
@@ -90,6 +94,7 @@ export const TrajectoryRecordBody = Type.Object(
     group: Type.Integer(),
     trajectory: Type.Integer(),
     size: Type.Integer({ description: "Number of trajectories in the group." }),
+    job_status: Type.String({ description: "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED." }),
     from_step: nullable(Type.Integer({ description: "The step that the job trained from." })),
     reward: nullable(Type.Number()),
     ...verdict,

@@ -10,6 +10,7 @@ import type { KeptGroup, KeptTrajectory, RecordReader } from "../../training/rec
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
+import { leftOutTokens } from "./left-out-tokens.ts";
 import { page } from "./params.ts";
 import {
   GroupList,
@@ -60,7 +61,12 @@ function presentTrajectory(
   return {
     object: "trajectory",
     ...{ job_id: job.id, model_id: job.modelId, group: group.group, trajectory: index, size: group.sent.size },
-    ...{ from_step: job.fromStep, reward: group.sent.rewards[index] ?? null, ...presentVerdict(verdict ?? undefined) },
+    ...{
+      job_status: job.status,
+      from_step: job.fromStep,
+      reward: group.sent.rewards[index] ?? null,
+      ...presentVerdict(verdict ?? undefined),
+    },
     ...{ weight: verdict?.weight ?? null, message: verdict?.reason ?? null },
     ...asSent(sent),
     sequences: sequences.map((sequence) => presentSequence(sequence, advantage ?? 0, tokenTexts)),
@@ -181,9 +187,11 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
     async (request) => {
       const { job, index, found } = await find(training, request);
       const { baseModel } = await training.models.owned(job.modelId, readableBy(principalOf(request)));
-      const encoder = training.bases.get(baseModel)?.encoder;
+      const base = training.bases.get(baseModel);
+      const sequences =
+        found.sequences.length > 0 || base === null ? found.sequences : await leftOutTokens(job, found, base);
       // without a tokenizer here, ids have to do
-      return presentTrajectory(job, index, found, (ids) => encoder?.tokenTexts(ids) ?? []);
+      return presentTrajectory(job, index, { ...found, sequences }, (ids) => base?.encoder.tokenTexts(ids) ?? []);
     },
   );
 
