@@ -160,7 +160,8 @@ function presentAdapters(service: Service, caller: Principal) {
   const loaded = adapterSlots.list().map(({ version, steps, requests, idleMs }) => {
     const asked = live.nameOf(version);
     const seen = asked && (isAdmin(caller) || asked.caller === caller.id) ? asked.model : null;
-    const step = steps.map((folder) => service.stepName?.(folder, caller) ?? null).find((name) => name !== null);
+    // steps with the same content share a slot; the newest gives its name
+    const step = steps.map((folder) => service.stepName?.(folder, caller) ?? null).findLast((name) => name !== null);
     return { name: operators.get(version) ?? step ?? seen, requests, idle_seconds: idleMs / 1000 };
   });
   const free = Math.max(0, engine.info.maxLoras - loaded.length);
