@@ -48,8 +48,8 @@ inBrowser("the loss lab", (bench) => {
     for (const [row, { group, trajectories }] of [groups[0]!, groups[2]!].entries()) {
       if (row > 0) await page.getByLabel(/^group/).fill(String(group));
       for (const { trajectory } of trajectories) {
-        await page.getByRole("button", { name: `try ${trajectory + 1}`, exact: true }).click();
-        await page.getByText(`numbers of group ${group}, try ${trajectory + 1}`).waitFor();
+        await page.getByRole("button", { name: `rollout ${trajectory + 1}`, exact: true }).click();
+        await page.getByText(`numbers of group ${group}, rollout ${trajectory + 1}`).waitFor();
         const [record, { sequences }] = await numbersOf(group, trajectory);
         const { ratio, gradient } = sequences[0]!.values;
         expectClose(await values(page, ".lab-tokens td:nth-child(2)"), ratio!);
@@ -102,11 +102,11 @@ inBrowser("the loss lab", (bench) => {
     await expect.poll(() => new URL(page.url()).search).toBe("?at=2.1");
   });
 
-  it("takes other rewards, also of tries that were left out, and the server agrees", async () => {
+  it("takes other rewards, also of rollouts that were left out, and the server agrees", async () => {
     const page = await open("?at=1.0");
     await page.getByText("left out before it was tokenised").waitFor();
-    await page.getByLabel("Reward of try 1").fill("0.25");
-    await page.getByText("numbers of group 1, try 1").waitFor();
+    await page.getByLabel("Reward of rollout 1").fill("0.25");
+    await page.getByText("numbers of group 1, rollout 1").waitFor();
     const advantages = await values(page, ".lab-group td:nth-child(3)");
     expect(advantages[0]).toBeLessThan(0);
     expect(advantages[1]).toBeGreaterThan(0);
@@ -121,7 +121,7 @@ inBrowser("the loss lab", (bench) => {
 
   it("scores the reference when a KL penalty is tried", async () => {
     const page = await open("?at=0.1");
-    await page.getByText("numbers of group 0, try 2").waitFor();
+    await page.getByText("numbers of group 0, rollout 2").waitFor();
     const before = await values(page, ".lab-tokens td:nth-child(5)");
     await page.getByLabel("kl_penalty_coef", { exact: true }).fill("0.5");
     await expect.poll(() => values(page, ".lab-tokens td:nth-child(5)")).not.toEqual(before);
@@ -203,7 +203,7 @@ inBrowser("the loss lab", (bench) => {
   it("is accessible, in both themes and on a narrow screen", async () => {
     for (const options of [{}, { theme: "dark" }, { width: 360 }]) {
       const page = await open("?at=0.1&epsilon=0.1&loss_fn=ppo", options);
-      await page.getByText("numbers of group 0, try 2").click();
+      await page.getByText("numbers of group 0, rollout 2").click();
       await page.locator(".tokens").focus();
       expect(await seriousFindings(page)).toEqual([]);
       expect(await sidewaysScroll(page)).toBe(0);

@@ -58,13 +58,18 @@ interface KnobFieldProps {
 function KnobField({ knob, value, fallback, isChanged, onChange }: KnobFieldProps) {
   const { name, what } = knob;
   return (
-    <div class={isChanged ? "knob changed" : "knob"} title={what}>
+    <div class={isChanged ? "knob changed" : "knob"}>
       <label for={name}>
         {name}
         {isChanged && <span class="sr-only"> (changed)</span>}
       </label>
       {"values" in knob ? (
-        <select id={name} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        <select
+          id={name}
+          aria-describedby={`${name}-note`}
+          value={value}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
           {knob.values.map((one) => (
             <option key={one}>{one}</option>
           ))}
@@ -82,6 +87,7 @@ function KnobField({ knob, value, fallback, isChanged, onChange }: KnobFieldProp
           />
           <input
             id={name}
+            aria-describedby={`${name}-note`}
             type="number"
             step="any"
             value={value}
@@ -92,12 +98,15 @@ function KnobField({ knob, value, fallback, isChanged, onChange }: KnobFieldProp
       ) : (
         <input
           id={name}
+          aria-describedby={`${name}-note`}
           type="checkbox"
           checked={value === "true"}
           onChange={(event) => onChange(String(event.currentTarget.checked))}
         />
       )}
-      <span class="sr-only">{what}</span>
+      <span class="muted knob-note" id={`${name}-note`}>
+        {what}
+      </span>
     </div>
   );
 }

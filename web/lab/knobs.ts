@@ -34,7 +34,13 @@ export const KNOBS: readonly Knob[] = [
     most: 1,
     step: 0.01,
   },
-  { name: "epsilon_high", what: "and above 1 + this", least: 0, most: 5, step: 0.05 },
+  {
+    name: "epsilon_high",
+    what: "ratios are clipped above 1 + this; empty: the algorithm's own",
+    least: 0,
+    most: 5,
+    step: 0.05,
+  },
   {
     name: "importance_sampling_level",
     what: "ratios of tokens, of whole sequences, or of both",

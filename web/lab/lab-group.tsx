@@ -1,4 +1,4 @@
-// The tries of a group: their rewards, which can be changed, and what follows from them.
+// The rollouts of a group: their rewards, which can be changed, and what follows from them.
 import { count, number } from "../format.ts";
 import type { GroupRow } from "../jobs/records.ts";
 import { TableScroll } from "../parts/table-scroll.tsx";
@@ -6,7 +6,7 @@ import { placeOf, type Rewards, type Signals } from "./signals.ts";
 
 export interface LabGroupProps {
   group: GroupRow;
-  /** The try whose tokens are shown. */
+  /** The rollout whose tokens are shown. */
   trajectory: number;
   signals: Signals;
   rewards: Rewards;
@@ -28,7 +28,7 @@ export function LabGroup({ group, trajectory, signals, rewards, onRewards, onTry
           <caption class="sr-only">Rewards of group {group.group}, and what follows from them</caption>
           <thead>
             <tr>
-              <th>try</th>
+              <th>rollout</th>
               <th>reward</th>
               <th>advantage</th>
               <th>in the job</th>
@@ -40,7 +40,7 @@ export function LabGroup({ group, trajectory, signals, rewards, onRewards, onTry
             {group.trajectories.map((row) => {
               const place = placeOf(group.group, row.trajectory);
               const { reward, advantage, weight, isTrained } = signals.of.get(place)!;
-              const name = `try ${row.trajectory + 1}`;
+              const name = `rollout ${row.trajectory + 1}`;
               return (
                 <tr key={place} aria-current={row.trajectory === trajectory ? "true" : undefined}>
                   <td>

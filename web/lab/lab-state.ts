@@ -1,4 +1,4 @@
-// What the lab is set to, and its form in the address: which try, which settings were changed, and which rewards.
+// What the lab is set to, and its form in the address: which rollout, which settings were changed, and which rewards.
 import { useEffect, useState } from "preact/hooks";
 import { COLOURS, type Colour } from "../jobs/token-colours.ts";
 import { type Changes, KNOBS } from "./knobs.ts";

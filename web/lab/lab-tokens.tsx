@@ -1,4 +1,4 @@
-// The tokens of a try with what the loss asks of each, now and in the job.
+// The tokens of a rollout with what the loss asks of each, now and in the job.
 import { count, number } from "../format.ts";
 import type { Colour } from "../jobs/token-colours.ts";
 import type { Sequence } from "../jobs/trajectory.ts";

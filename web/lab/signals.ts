@@ -1,11 +1,11 @@
-// Advantages and weights of every try of a job, from its rewards: the trainer's own arithmetic over the job's record.
+// Advantages and weights of every rollout of a job, from its rewards: the trainer's own arithmetic over the job's record.
 import { groupAdvantages, tokenSignals } from "../../src/training/data/advantage.ts";
 import type { GroupRow } from "../jobs/records.ts";
 import type { Config } from "./knobs.ts";
 
-/** Rewards that were changed, by place: "2.5" is try 5 of group 2, both counted from 0. */
+/** Rewards that were changed, by place: "2.5" is rollout 5 of group 2, both counted from 0. */
 export type Rewards = Readonly<Record<string, number>>;
-/** Trained tokens of tries whose record has none, by place. */
+/** Trained tokens of rollouts whose record has none, by place. */
 export type TokenCounts = ReadonlyMap<string, number>;
 
 export interface Signal {
@@ -25,7 +25,7 @@ export interface Signals {
   tokens: number;
   /** Tries that would be trained now, but whose tokens the record does not have. */
   uncounted: number;
-  /** The same tries are trained as in the job. */
+  /** The same rollouts are trained as in the job. */
   isSameSet: boolean;
 }
 

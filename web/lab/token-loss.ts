@@ -1,4 +1,4 @@
-// What the loss asks of every token of a try: the trainer's own code, over what the sampler and the trainer recorded.
+// What the loss asks of every token of a rollout: the trainer's own code, over what the sampler and the trainer recorded.
 import { clipRange, policyLoss } from "../../src/training/gradient/loss.ts";
 import type { Sequence, TokenNumbers } from "../jobs/trajectory.ts";
 import { type Config, lossConfig } from "./knobs.ts";

@@ -67,7 +67,7 @@ export function TryOut({ id, policy, config, rewards, signals }: TryOutProps) {
           ? state.value
           : state.value !== null && (
               <>
-                <Verdicts verdicts={state.value.verdicts} />
+                <Verdicts job="COMPLETED" verdicts={state.value.verdicts} />
                 <span class="num">
                   {count(state.value.tries, "advantage")} compared with the server's: they differ by{" "}
                   {number(state.value.difference)} at the most

@@ -56,7 +56,7 @@ export interface DryRun {
   }[];
 }
 
-/** Tokens of tries that were left out: their record has none, so the server reads them again. */
+/** Tokens of rollouts that were left out: their record has none, so the server reads them again. */
 export function useLeftOut(id: string, isNeeded: boolean): Query<ReadonlyMap<string, DryRun["trajectories"][number]>> {
   return useQuery(`${id} ${isNeeded}`, async (signal) => {
     if (!isNeeded) return new Map();

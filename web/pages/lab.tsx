@@ -14,10 +14,19 @@ import { sequenceLoss, stepTokensOf } from "../lab/token-loss.ts";
 import { TryOut } from "../lab/try-out.tsx";
 import { type JobData, type TryData, useJobData, useLeftOut, useReference, useTry } from "../lab/use-lab-data.ts";
 import { Choice } from "../parts/choice.tsx";
+import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useRoute } from "../router.ts";
 
 export function Lab() {
+  return (
+    <NeedsScope scope="training" title="Loss lab">
+      <LabOfJob />
+    </NeedsScope>
+  );
+}
+
+function LabOfJob() {
   const id = useRoute().params.id!;
   useTitle("Loss lab");
   const { data, error } = useJobData(id);
@@ -37,7 +46,7 @@ export function Lab() {
 
 function whyNot({ job, groups: { rows } }: JobData): string | null {
   if (job.kind === "sft") return "A supervised job has no advantages: every token is made likelier alike.";
-  return rows.some(({ trajectories }) => trajectories.length > 0) ? null : "The job has no tries.";
+  return rows.some(({ trajectories }) => trajectories.length > 0) ? null : "The job has no rollouts.";
 }
 
 function Bench({ data }: { data: JobData }) {
@@ -56,11 +65,13 @@ function Bench({ data }: { data: JobData }) {
     if (to >= 0 && to < group.trajectories.length) set({ group: group.group, trajectory: to });
   };
   useShortcuts([
-    { keys: "[", what: "previous try of the group", run: () => go(at - 1) },
-    { keys: "]", what: "next try of the group", run: () => go(at + 1) },
+    { keys: "[", what: "previous rollout of the group", run: () => go(at - 1) },
+    { keys: "]", what: "next rollout of the group", run: () => go(at + 1) },
   ]);
   const inView =
-    signals.uncounted > 0 ? (leftOut.error ?? "Asking the server for the tokens of tries that were left out…") : null;
+    signals.uncounted > 0
+      ? (leftOut.error ?? "Asking the server for the tokens of rollouts that were left out…")
+      : null;
   return (
     <div class="bench">
       <KnobPanel job={job.config} changes={state.changes} onChange={(changes) => set({ changes })} />
@@ -109,7 +120,7 @@ interface TryPartProps {
   config: Config;
   signals: Signals;
   state: LabState;
-  /** Tokens of a try that was left out; undefined: the record has them, or nobody asked. */
+  /** Tokens of a rollout that was left out; undefined: the record has them, or nobody asked. */
   leftOut: Pick<Sequence, "tokens" | "mask" | "logprobs">[] | undefined;
   onColour: (colour: LabState["colour"]) => void;
 }
@@ -124,7 +135,7 @@ function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartPro
   if (found === null) return error === null ? <p class="muted">…</p> : <p role="alert">{error}</p>;
   const signal = signals.of.get(placeOf(group, trajectory))!;
   const notes = notesOf(found, data.job.config, isPenalised, reference.data === null ? reference.error : "");
-  const name = `group ${group}, try ${trajectory + 1}`;
+  const name = `group ${group}, rollout ${trajectory + 1}`;
   return (
     <section aria-label={`Tokens of ${name}`}>
       <Choice
