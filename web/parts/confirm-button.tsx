@@ -1,4 +1,4 @@
-// A button for what cannot be undone: it asks first, in place.
+// A button for what cannot be undone: it asks first, in place. It looks like any other until then; red is for the answer.
 import { useQuestion } from "./use-question.ts";
 
 export interface ConfirmButtonProps {
@@ -20,7 +20,7 @@ export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButto
       <button
         ref={place}
         type="button"
-        class="small danger"
+        class="small"
         aria-label={name}
         onClick={() => {
           isAsking.value = true;
