@@ -17,7 +17,7 @@ inBrowser("the pages of policies", (bench) => {
     await page.getByText("None yet.").waitFor();
     await page.getByText("flywheel train FILE.jsonl --model my-agent").waitFor();
     await page.getByLabel("new policy").fill("agent");
-    await page.getByRole("button", { name: "Register" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
     await page.getByRole("link", { name: "agent", exact: true }).click();
     await page.getByRole("heading", { name: "agent" }).waitFor();
     const id = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
@@ -34,7 +34,7 @@ inBrowser("the pages of policies", (bench) => {
 
     await steps.getByRole("button", { name: "Roll back to step 0" }).click();
     await steps.getByText("Step 2 gets the weights of step 0.").waitFor();
-    await steps.getByRole("button", { name: "No" }).click();
+    await steps.getByRole("button", { name: "No", exact: true }).click();
     expect(await server.client.latestStep(id)).toBe(1);
     const hasFocus = (name: string) =>
       expect.poll(() => page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe(name);
@@ -55,7 +55,7 @@ inBrowser("the pages of policies", (bench) => {
 
     expect(await steps.getByRole("button", { name: "Delete step 2" }).count()).toBe(0); // the newest stays
     await steps.getByRole("button", { name: "Delete step 1" }).click();
-    await steps.getByRole("button", { name: "No" }).click();
+    await steps.getByRole("button", { name: "No", exact: true }).click();
     expect(await steps.getByRole("row").count()).toBe(4);
     await steps.getByRole("button", { name: "Delete step 1" }).click();
     await steps.getByRole("button", { name: "Yes, delete" }).click();
@@ -133,7 +133,7 @@ inBrowser("the pages of policies", (bench) => {
     await steps.getByRole("button", { name: "Fork step 0" }).click();
     await steps.getByLabel("Name of the fork of step 0").fill("copy-of-source");
     expect(await sidewaysScroll(page)).toBe(0);
-    await steps.getByRole("button", { name: "Make" }).click();
+    await steps.getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: "copy-of-source" }).waitFor();
     await page.getByRole("link", { name: "forked at step 0" }).click();
     await page.getByRole("heading", { name: "source", exact: true }).waitFor();
@@ -153,6 +153,74 @@ inBrowser("the pages of policies", (bench) => {
     await own.getByText("rank 4").waitFor();
     await own.getByText("Steps", { exact: true }).waitFor();
     expect(await own.getByText("workspace").count()).toBe(0);
+  });
+
+  it("tells a token without the scope training what it lacks, and asks the server for nothing", async () => {
+    const { id } = await server.register("secret");
+    const reply = await fetch(`${server.url}/v1/tokens`, {
+      ...{ method: "POST", headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" } },
+      body: JSON.stringify({ name: "reader", scopes: ["inference"] }),
+    });
+    const { token } = (await reply.json()) as { token: string };
+    for (const path of [
+      "/policies",
+      `/policies/${id}`,
+      "/jobs",
+      `/jobs/${id}`,
+      `/jobs/${id}/0`,
+      `/jobs/${id}/0/0`,
+      `/jobs/${id}/lab`,
+    ]) {
+      const page = await bench.open(server.url + path, { key: token });
+      await page.getByText("it lacks the scope training").waitFor();
+      expect(await page.getByRole("alert").filter({ hasText: /\w/ }).count()).toBe(0);
+      await page.close();
+    }
+  });
+
+  it("answers an address without a page with a page", async () => {
+    bench.announce(/404/);
+    const page = await bench.open(`${server.url}/nothing/here`, { key: KEY });
+    await page.getByRole("heading", { name: "Nothing here" }).waitFor();
+    await page.getByRole("link", { name: "Go to the playground." }).waitFor();
+  });
+
+  it("sorts by every column, and has nothing red until it asks", async () => {
+    for (const name of ["b-10", "b-9"]) await server.register(name);
+    const page = await bench.open(`${server.url}/policies?filter=b-`, { key: KEY });
+    const names = () => page.locator("tbody th a").allTextContents();
+    await expect.poll(names).toEqual(["b-10", "b-9"]);
+    await page.getByRole("button", { name: "name", exact: true }).click();
+    await expect.poll(names).toEqual(["b-9", "b-10"]);
+    expect(new URL(page.url()).search).toBe("?filter=b-&sort=name");
+    expect(await page.getByRole("columnheader").count()).toBe(9);
+    expect(await page.getByRole("columnheader").getByRole("button").count()).toBe(8);
+    await page.getByRole("link", { name: "b-9", exact: true }).click();
+    await page.getByRole("button", { name: "Delete b-9" }).waitFor();
+    expect(await page.locator("button.danger").count()).toBe(0);
+    await page.getByRole("button", { name: "Delete b-9" }).click();
+    expect(await page.locator("button.danger").allTextContents()).toEqual(["Yes, delete"]);
+  });
+
+  it("names a loaded step to its whole workspace, and to nobody else", async () => {
+    const { id } = await server.register("loaded");
+    const choices = await answers(server.client, "loaded", "hello", 4);
+    await server.client.train(id, [groupOf("hello", choices, [0, 1, 2, 3])]);
+    const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
+    const me = (await (await fetch(`${server.url}/v1/me`, { headers })).json()) as { workspace: { name: string } };
+    const tokenIn = async (workspace: string) => {
+      const body = JSON.stringify({ name: `in-${workspace}`, scopes: ["inference"], workspace });
+      const reply = await fetch(`${server.url}/v1/tokens`, { method: "POST", headers, body });
+      return ((await reply.json()) as { token: string }).token;
+    };
+    const own = await bench.open(`${server.url}/serving`, { key: await tokenIn(me.workspace.name) });
+    await own.getByText(/^loaded@1 \(\d+ requests?\)$/).waitFor();
+    const other = await bench.open(`${server.url}/serving`, { key: await tokenIn("elsewhere") });
+    await other
+      .getByText(/^a policy of another workspace/)
+      .first()
+      .waitFor();
+    expect(await other.getByText("loaded@1").count()).toBe(0);
   });
 
   it("says that there is no such policy", async () => {

@@ -30,6 +30,7 @@ export const PAGES: readonly PageRow[] = [
     key: null,
     component: lazy(async () => (await import("./policy.tsx")).Policy),
   },
+  { path: "/jobs", title: "Jobs", key: "j", component: lazy(async () => (await import("./jobs.tsx")).Jobs) },
   {
     path: "/serving",
     title: "Serving",
@@ -52,9 +53,16 @@ export const PAGES: readonly PageRow[] = [
     component: lazy(async () => (await import("./lab.tsx")).Lab),
   },
   {
+    path: "/jobs/:id/:group",
+    trains: true,
+    title: "Group",
+    key: null,
+    component: lazy(async () => (await import("./group.tsx")).Group),
+  },
+  {
     path: "/jobs/:id/:group/:trajectory",
     trains: true,
-    title: "Try",
+    title: "Rollout",
     key: null,
     component: lazy(async () => (await import("./trajectory.tsx")).Trajectory),
   },

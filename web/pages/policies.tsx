@@ -3,6 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { TrainableModel } from "../../src/client/types.ts";
+import { NO_NOTES, useNotes } from "../notes/notes.ts";
+import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { listPolicies } from "../policies.ts";
@@ -14,8 +16,18 @@ import { useNews } from "../use-news.ts";
 
 export function Policies() {
   useTitle("Policies");
+  return (
+    <NeedsScope scope="training" title="Policies">
+      <AllPolicies />
+    </NeedsScope>
+  );
+}
+
+function AllPolicies() {
   const filter = useSignal(new URLSearchParams(location.search).get("filter") ?? "");
   const { data, error, reload } = useQuery("policies", listPolicies);
+  const notes = useNotes();
+  const found = notes.data ?? NO_NOTES;
   const rows = useSignal<readonly TrainableModel[] | null>(null);
   useEffect(() => {
     if (data !== null) rows.value = data;
@@ -26,7 +38,7 @@ export function Policies() {
     if (merged.isStale) reload();
   });
   const all = rows.value ?? [];
-  const shown = all.filter((row) => matches(row, filter.value));
+  const shown = all.filter((row) => matches(row, found.get(row.id), filter.value));
   return (
     <div class="serving">
       <div class="row">
@@ -37,10 +49,14 @@ export function Policies() {
           <input
             type="search"
             value={filter.value}
+            placeholder="name, tag, note"
             onInput={(event) => {
               filter.value = event.currentTarget.value;
-              const query = filter.value === "" ? "" : `?filter=${encodeURIComponent(filter.value)}`;
-              history.replaceState(history.state, "", `/policies${query}`);
+              const query = new URLSearchParams(location.search);
+              if (filter.value === "") query.delete("filter");
+              else query.set("filter", filter.value);
+              const text = query.toString();
+              history.replaceState(history.state, "", `/policies${text === "" ? "" : `?${text}`}`);
             }}
           />
         </label>
@@ -53,7 +69,7 @@ export function Policies() {
       )}
       {rows.value?.length === 0 && <Empty />}
       {all.length > 0 && shown.length === 0 && <p class="muted">No policy matches “{filter.value}”.</p>}
-      {shown.length > 0 && <PolicyTable rows={shown} all={all} />}
+      {shown.length > 0 && <PolicyTable rows={shown} all={all} notes={found} />}
     </div>
   );
 }
@@ -62,7 +78,8 @@ function Empty() {
   return (
     <div class="plain">
       <p>
-        None yet. A policy is a model that learns: every training job adds a step to it. There are two ways to begin.
+        None yet. A policy is a model that learns: every <a href="/jobs">training job</a> adds a step to it. There are
+        two ways to begin.
       </p>
       <ul>
         <li>
@@ -70,7 +87,7 @@ function Empty() {
           them.
         </li>
         <li>
-          Train from a file of trajectories: <code>flywheel train FILE.jsonl --model my-agent</code>
+          Train from a file of rollouts: <code>flywheel train FILE.jsonl --model my-agent</code>
         </li>
       </ul>
     </div>

@@ -3,9 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Checkpoint, TrainableModel, TrainingJob } from "../../src/client/types.ts";
+import { JobTable } from "../jobs/job-table.tsx";
+import { NoteLine } from "../notes/note-line.tsx";
+import { NO_NOTES, useNotes } from "../notes/notes.ts";
+import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
-import { Jobs } from "../policy/jobs.tsx";
 import { hasGradientStep, mergeJobs } from "../policy/news.ts";
 import { PolicyHeader } from "../policy/policy-header.tsx";
 import { Progress } from "../policy/progress.tsx";
@@ -17,7 +20,11 @@ import { useNews } from "../use-news.ts";
 export function Policy() {
   const { id } = useRoute().params as { id: string };
   // Another policy is another page: nothing of the one before stays.
-  return <PolicyPage key={id} id={id} />;
+  return (
+    <NeedsScope scope="training" title="Policy">
+      <PolicyPage key={id} id={id} />
+    </NeedsScope>
+  );
 }
 
 function PolicyPage({ id }: { id: string }) {
@@ -32,6 +39,8 @@ function PolicyPage({ id }: { id: string }) {
   const listed = useQuery(`${path} jobs`, (signal) =>
     getJson<{ data: TrainingJob[] }>("/preview/training-jobs", { query: { model_id: id, limit: 50 }, signal }),
   );
+  const notes = useNotes();
+  const found = notes.data ?? NO_NOTES;
   const jobs = useSignal<readonly TrainingJob[]>([]);
   useEffect(() => {
     if (listed.data !== null) jobs.value = listed.data.data;
@@ -52,7 +61,7 @@ function PolicyPage({ id }: { id: string }) {
     else if (hasGradientStep(jobs.value, news)) gradientTurn.value += 1;
   });
   useTitle(policy.data?.name ?? "Policy");
-  const problem = policy.error ?? steps.error ?? listed.error;
+  const problem = policy.error ?? steps.error ?? listed.error ?? notes.error;
   return (
     <div class="serving">
       {problem !== null && (
@@ -64,14 +73,27 @@ function PolicyPage({ id }: { id: string }) {
       {policy.data !== null && (
         <>
           <PolicyHeader policy={policy.data} />
-          <Progress path={path} turn={String(turn.value)} gradientTurn={String(gradientTurn.value)} jobs={jobs.value} />
+          <NoteLine note={found.get(id)} path={path} onSaved={notes.reload} />
+          <Progress
+            policy={policy.data}
+            turn={String(turn.value)}
+            gradientTurn={String(gradientTurn.value)}
+            jobs={jobs.value}
+          />
           <Steps
             policy={policy.data}
             rows={steps.data?.data ?? []}
             hasMore={steps.data?.has_more === true}
             onChange={reload}
           />
-          <Jobs rows={jobs.value} onChange={reload} />
+          <JobTable
+            rows={jobs.value}
+            notes={found}
+            policies={null}
+            chosen={null}
+            onChoose={() => {}}
+            onChange={reload}
+          />
         </>
       )}
     </div>

@@ -26,11 +26,11 @@ function isRepeated(labels: readonly string[], label: string, at: number): boole
 }
 
 /** The one value that all points have; null if they differ, or if there is none. */
-export function onlyValue(columns: readonly (readonly (number | null)[])[]): number | null {
+export function onlyValue(columns: readonly (readonly (number | null | undefined)[])[]): number | null {
   let found: number | null = null;
   for (const values of columns) {
     for (const value of values) {
-      if (value === null || value === found) continue;
+      if (value == null || value === found) continue;
       if (found !== null) return null;
       found = value;
     }

@@ -1,17 +1,36 @@
-// The curves of a policy, over its steps or over gradient steps.
-import { Chart } from "../parts/chart.tsx";
-import { type Columns, chartsOf } from "./curve-charts.ts";
+// Curves of policies or jobs, several in one chart. What was smoothed stays visible, pale.
+import { useMemo } from "preact/hooks";
+import { Chart, type Series } from "../parts/chart.tsx";
+import { type Columns, chartsOf, smoothed, together } from "./curve-charts.ts";
 import type { CurveSettings } from "./curve-settings.ts";
-import { smoothed } from "./health.ts";
 
-const COLOURS = ["--accent", "--second"];
+/** One source has its metrics in different colours; of several, each has its own. */
+export const SOURCE_COLOURS = ["--accent", "--second", "--cold", "--curve-4", "--curve-5", "--curve-6"] as const;
 const X_NAMES = { step: "step", gradient_step: "gradient step" };
 
-export function Curves({ columns, settings }: { columns: Columns; settings: CurveSettings }) {
-  const { x, smoothing, isLog, pattern } = settings;
-  const xs = (columns[x] ?? []).map(Number);
-  const charts = isPattern(pattern) ? chartsOf(columns, pattern) : [];
-  if (!isPattern(pattern)) {
+export interface NamedColumns {
+  name: string;
+  columns: Columns;
+}
+
+export interface CurvesProps {
+  sources: readonly NamedColumns[];
+  settings: CurveSettings;
+}
+
+export function Curves({ sources, settings }: CurvesProps) {
+  const { x, smoothing, isLog, pattern, keys } = settings;
+  const charts = useMemo(() => {
+    if (!isPattern(pattern)) return null;
+    const rows = chartsOf(
+      sources.map(({ columns }) => columns),
+      pattern,
+      keys,
+    );
+    const { xs, rows: rowsOf } = together(sources.map(({ columns }) => (columns[x] ?? []).map(Number)));
+    return rows.map((row) => ({ ...row, xs, series: seriesOf(row.keys, sources, rowsOf, smoothing) }));
+  }, [sources, x, smoothing, pattern, keys]);
+  if (charts === null) {
     return (
       <p class="problem" role="alert">
         “{pattern}” is no regular expression.
@@ -23,7 +42,7 @@ export function Curves({ columns, settings }: { columns: Columns; settings: Curv
   }
   return (
     <div class="charts">
-      {charts.map(({ title, keys, meaning }) => (
+      {charts.map(({ title, meaning, xs, series }) => (
         <Chart
           key={title}
           title={title}
@@ -32,14 +51,34 @@ export function Curves({ columns, settings }: { columns: Columns; settings: Curv
           xName={X_NAMES[x]}
           isLog={isLog}
           height={150}
-          series={keys.map((key, i) => ({
-            label: keys.length === 1 ? "" : key,
-            values: smoothed(columns[key]!, smoothing),
-            colour: COLOURS[i % COLOURS.length]!,
-          }))}
+          series={series}
         />
       ))}
     </div>
+  );
+}
+
+function seriesOf(
+  keys: readonly string[],
+  sources: readonly NamedColumns[],
+  rowsOf: readonly (readonly number[])[],
+  smoothing: number,
+): Series[] {
+  return sources.flatMap(({ name, columns }, s) =>
+    keys.flatMap((key, k) => {
+      const column = columns[key];
+      if (column === undefined) return [];
+      const spread = (values: readonly (number | null)[]) =>
+        rowsOf[s]!.map((row) => (row < 0 ? undefined : (values[row] ?? null)));
+      const names = [sources.length > 1 ? name : "", keys.length > 1 ? key : ""].filter((part) => part !== "");
+      return {
+        label: names.join(" "),
+        values: spread(smoothed(column, smoothing)),
+        raw: smoothing > 0 ? spread(column) : undefined,
+        colour: SOURCE_COLOURS[(sources.length > 1 ? s : k) % SOURCE_COLOURS.length]!,
+        isDashed: sources.length > 1 && k > 0,
+      };
+    }),
   );
 }
 

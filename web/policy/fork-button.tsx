@@ -51,7 +51,7 @@ export function ForkButton({ policy, step }: { policy: TrainableModel; step: num
         autocomplete="off"
       />
       <button type="submit" class="small">
-        Make
+        Create
       </button>
       <button
         type="button"

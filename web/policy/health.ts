@@ -51,7 +51,7 @@ function alikeSign(totals: Verdicts | null): Sign | null {
   return {
     mood: isHigh ? "warn" : "good",
     text: `${percent(share)} of groups all alike`,
-    meaning: `In the last job. A group whose tries are all rewarded alike teaches nothing.${isHigh ? " Choose harder or easier tasks." : ""}`,
+    meaning: `In the last job. A group whose rollouts are all rewarded alike teaches nothing.${isHigh ? " Choose harder or easier tasks." : ""}`,
   };
 }
 
@@ -63,8 +63,8 @@ function ratioSign(columns: Readonly<Record<string, Column>>): Sign | null {
     mood: isFar ? "warn" : "good",
     text: `ratios ${number(ratio)}`,
     meaning: isFar
-      ? "The tries come from a policy that differs from the one being trained. Sample from the newest step."
-      : "New probability over old, on average. Near 1, the tries come from the policy being trained.",
+      ? "The rollouts come from a policy that differs from the one being trained. Sample from the newest step."
+      : "New probability over old, on average. Near 1, the rollouts come from the policy being trained.",
   };
 }
 
@@ -79,7 +79,7 @@ function klSign(columns: Readonly<Record<string, Column>>): Sign | null {
     text: `KL ${number(last)}${jumped ? ", it jumped" : ""}`,
     meaning: jumped
       ? "The last job moved more than five times as far as usual. Lower the learning rate, or roll back."
-      : "How far the last job moved from the policy that wrote its tries.",
+      : "How far the last job moved from the policy that wrote its rollouts.",
   };
 }
 
@@ -101,14 +101,4 @@ function mean(values: readonly number[]): number {
 function spreadOf(values: readonly number[]): number {
   const middle = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
-}
-
-/** Exponential smoothing; 0 changes nothing. Gaps stay gaps. */
-export function smoothed(values: Column, weight: number): (number | null)[] {
-  let last: number | null = null;
-  return values.map((value) => {
-    if (value === null) return null;
-    last = last === null ? value : weight * last + (1 - weight) * value;
-    return last;
-  });
 }

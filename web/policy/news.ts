@@ -32,21 +32,22 @@ export function mergePolicies(rows: readonly TrainableModel[], news: readonly Ne
   return { rows: now, isStale };
 }
 
-/** News of the jobs of one policy. Stale if anything else happened to it. */
+/** News of the jobs of one policy; null: of all. Stale if anything else happened to it. */
 export function mergeJobs<Row extends JobSummary>(
   rows: readonly Row[],
-  modelId: string,
+  modelId: string | null,
   news: readonly News[],
 ): Merged<Row> {
   let now = rows;
   let isStale = false;
+  const isOurs = (id: string) => modelId === null || id === modelId;
   for (const { event, data } of news) {
-    if (event === "job" && data.model_id === modelId) {
+    if (event === "job" && isOurs(data.model_id)) {
       if (now.some((row) => isSameState(row, data))) {
         now = now.map((row) => (row.id === data.id ? { ...row, ...stateOf(data) } : row));
       } else isStale = true;
-    } else if (event === "step" && data.model_id === modelId) isStale = true;
-    else if (event === "ready" || (event === "model" && data.id === modelId)) isStale = true;
+    } else if (event === "step" && isOurs(data.model_id)) isStale = true;
+    else if (event === "ready" || (event === "model" && isOurs(data.id))) isStale = true;
   }
   return { rows: now, isStale };
 }

@@ -1,34 +1,45 @@
 // Policies as a table.
 import type { TrainableModel } from "../../src/client/types.ts";
 import { bytes, number } from "../format.ts";
+import { Tags } from "../notes/note-line.tsx";
+import type { Note, Notes } from "../notes/notes.ts";
+import { type Column, SortHead, useSort } from "../parts/sort.tsx";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { jobWords } from "./rows.ts";
 
-/** `all`: where the origins of forks are looked up. */
-export function PolicyTable({ rows, all }: { rows: readonly TrainableModel[]; all: readonly TrainableModel[] }) {
+export interface PolicyTableProps {
+  rows: readonly TrainableModel[];
+  /** Where the origins of forks are looked up. */
+  all: readonly TrainableModel[];
+  notes: Notes;
+}
+
+const COLUMNS: readonly Column<TrainableModel>[] = [
+  { title: "name", value: ({ name }) => name },
+  { title: "project", value: ({ project }) => project },
+  { title: "from", value: ({ base_model, forked_from }) => forked_from?.model_id ?? base_model },
+  { title: "rank", value: ({ lora_rank }) => lora_rank },
+  { title: "step", value: ({ latest_step }) => latest_step },
+  { title: "reward, last 30", value: ({ recent_rewards }) => recent_rewards.at(-1) ?? null },
+  { title: "last job", value: ({ last_job }) => last_job?.updated_at ?? null },
+  { title: "disk", value: ({ bytes }) => bytes },
+];
+
+export function PolicyTable({ rows, all, notes }: PolicyTableProps) {
+  const { sorted, sorting } = useSort(rows, COLUMNS);
   return (
     <TableScroll label="Table of policies">
       <table>
         <caption class="sr-only">Policies</caption>
-        <thead>
-          <tr>
-            <th scope="col">name</th>
-            <th scope="col">project</th>
-            <th scope="col">from</th>
-            <th scope="col">rank</th>
-            <th scope="col">step</th>
-            <th scope="col">reward, last 30</th>
-            <th scope="col">last job</th>
-            <th scope="col">disk</th>
-            <th scope="col">
-              <span class="sr-only">chat</span>
-            </th>
-          </tr>
-        </thead>
+        <SortHead {...sorting}>
+          <th scope="col">
+            <span class="sr-only">chat</span>
+          </th>
+        </SortHead>
         <tbody>
-          {rows.map((row) => (
-            <Row key={row.id} row={row} all={all} />
+          {sorted.map((row) => (
+            <Row key={row.id} row={row} all={all} note={notes.get(row.id)} />
           ))}
         </tbody>
       </table>
@@ -36,14 +47,20 @@ export function PolicyTable({ rows, all }: { rows: readonly TrainableModel[]; al
   );
 }
 
-function Row({ row, all }: { row: TrainableModel; all: readonly TrainableModel[] }) {
+interface RowProps {
+  row: TrainableModel;
+  all: readonly TrainableModel[];
+  note: Note | undefined;
+}
+
+function Row({ row, all, note }: RowProps) {
   const { forked_from, recent_rewards, last_job, open_jobs } = row;
   const parent = forked_from === null ? undefined : all.find(({ id }) => id === forked_from.model_id);
   const job = last_job === null ? null : jobWords(last_job, Date.now());
   return (
     <tr>
-      <th scope="row">
-        <a href={`/policies/${encodeURIComponent(row.id)}`}>{row.name}</a>
+      <th scope="row" title={note?.text}>
+        <a href={`/policies/${encodeURIComponent(row.id)}`}>{row.name}</a> <Tags note={note} />
       </th>
       <td>{row.project}</td>
       <td>{forked_from === null ? row.base_model : `⑂ ${parent?.name ?? "a deleted policy"}@${forked_from.step}`}</td>

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { TrainableModel } from "../../src/client/types.ts";
-import { healthOf, smoothed } from "./health.ts";
+import { healthOf } from "./health.ts";
 import { type JobSummary, jobWords, matches, type Verdicts, verdictWords } from "./rows.ts";
 
 it("says in a few words how a job stands", () => {
@@ -18,12 +18,17 @@ it("says in a few words how a job stands", () => {
     trained: 5,
     by_status: { trained: 5, too_long: 0, zero_advantage: 4 },
   };
-  expect(verdictWords(totals)).toBe("5 trained · 4 zero_advantage");
+  expect(verdictWords(totals, "COMPLETED")).toBe("5 trained · 4 zero_advantage");
+  expect(verdictWords(totals, "RUNNING")).toBe("5 to train · 4 zero_advantage");
+  expect(verdictWords(totals, "CANCELLED")).toBe("5 not trained · 4 zero_advantage");
 });
 
 it("filters by every word", () => {
   const row = { name: "my-agent", project: "demo", base_model: "flywheel-mini" } as TrainableModel;
-  expect([matches(row, ""), matches(row, "DEMO agent"), matches(row, "demo other")]).toEqual([true, true, false]);
+  const found = (filter: string, note?: { tags: string[]; text: string }) => matches(row, note, filter);
+  expect([found(""), found("DEMO agent"), found("demo other")]).toEqual([true, true, false]);
+  const note = { tags: ["sweep-3"], text: "the Best one" };
+  expect([found("sweep-3 best", note), found("sweep-4", note)]).toEqual([true, false]);
 });
 
 it("reads the curves", () => {
@@ -34,7 +39,7 @@ it("reads the curves", () => {
     });
   expect(texts({ "train/reward": [0, 0.1, 0.2, 0.8, 0.9, 1] })).toEqual(["good reward rising, now 1"]);
   expect(texts({ "train/reward": [1, 0.9, null, 0.2, 0.1, 0] })[0]).toContain("bad reward falling");
-  // A try may equal the mean of a group that is not all alike, so tries say nothing about groups.
+  // A rollout may equal the mean of a group that is not all alike, so rollouts say nothing about groups.
   const alike = (groups: number, trainable_groups: number | null) =>
     texts({}, { groups, trainable_groups, trajectories: 9, trained: 2, by_status: { zero_advantage: 7 } });
   expect([alike(4, 2), alike(4, 3)]).toEqual([["warn 50 % of groups all alike"], ["good 25 % of groups all alike"]]);
@@ -43,9 +48,4 @@ it("reads the curves", () => {
   expect(texts({ kl_old_new_k3: [0.001, 0.001, 0.002, 0.5] })[0]).toContain("it jumped");
   expect(texts({ entropy: [2, 1, 0.1] })[0]).toContain("warn entropy fell");
   expect(texts({})).toEqual([]);
-});
-
-it("smooths without filling gaps", () => {
-  expect(smoothed([1, null, 3], 0.5)).toEqual([1, null, 2]);
-  expect(smoothed([1, 3], 0)).toEqual([1, 3]);
 });

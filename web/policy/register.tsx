@@ -25,7 +25,7 @@ export function Register({ onMade }: { onMade: () => void }) {
         <span>new policy</span>
         <input name="name" required placeholder="my-agent" autocomplete="off" />
       </label>
-      <button type="submit">Register</button>
+      <button type="submit">Create</button>
       <span class="problem" role="alert">
         {problem.value}
       </span>

@@ -1,11 +1,12 @@
 // Policies, their steps and jobs as the server lists them, and what to say about them.
 import type { JobTotals, TrainableModel } from "../../src/client/types.ts";
-import { ago, percent } from "../format.ts";
+import { ago, number, percent } from "../format.ts";
+import type { Note } from "../notes/notes.ts";
 
 /** What a list of policies says about the last job. */
 export type JobSummary = NonNullable<TrainableModel["last_job"]>;
 
-/** How many tries of a job there were, and what became of them. */
+/** How many rollouts of a job there were, and what became of them. */
 export type Verdicts = Pick<JobTotals, "groups" | "trainable_groups" | "trajectories" | "trained" | "by_status">;
 
 export type Mood = "good" | "warn" | "bad" | "";
@@ -30,16 +31,23 @@ export function jobWords(
 }
 
 /** Verdicts of a job, the most frequent first. */
-export function verdictWords(totals: Verdicts | null): string {
+export function verdictWords(totals: Verdicts | null, job: JobSummary["status"]): string {
   if (totals === null) return "";
   const parts = Object.entries(totals.by_status)
     .filter(([, count]) => count > 0)
     .sort(([, a], [, b]) => b - a);
-  return parts.map(([status, count]) => `${count} ${status}`).join(" · ");
+  return parts.map(([status, count]) => `${number(count)} ${verdictWord(status, job)}`).join(" · ");
 }
 
-export function matches(row: TrainableModel, filter: string): boolean {
+/** Verdicts are given when a job begins. What it would train, it has not trained before it ends, and only then if it made a step. */
+export function verdictWord(verdict: string, job: JobSummary["status"]): string {
+  if (verdict !== "trained" || job === "COMPLETED") return verdict;
+  return job === "CANCELLED" || job === "FAILED" ? "not trained" : "to train";
+}
+
+export function matches(row: TrainableModel, note: Pick<Note, "tags" | "text"> | undefined, filter: string): boolean {
   const words = filter.toLowerCase().split(/\s+/);
-  const text = `${row.name} ${row.project} ${row.base_model}`.toLowerCase();
+  const parts = [row.name, row.project, row.base_model, ...(note?.tags ?? []), note?.text ?? ""];
+  const text = parts.join(" ").toLowerCase();
   return words.every((word) => text.includes(word));
 }

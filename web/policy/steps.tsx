@@ -2,6 +2,8 @@
 import type { Checkpoint, DeletedCheckpoints, TrainableModel } from "../../src/client/types.ts";
 import { bytes, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
+import { Moment } from "../parts/moment.tsx";
+import type { Column } from "../parts/sort.tsx";
 import { call, callJson, postJson } from "../server.ts";
 import { ForkButton } from "./fork-button.tsx";
 import { TableSection, useAttempt } from "./table-section.tsx";
@@ -27,15 +29,25 @@ export interface StepsProps {
 export function Steps({ policy, rows, hasMore, onChange }: StepsProps) {
   const { problem, attempt } = useAttempt(onChange);
   const metrics = METRICS.filter(({ keys }) => rows.some((row) => metricOf(row, keys) !== undefined));
+  const newest = rows[0]?.step ?? 0;
+  const columns: Column<Checkpoint>[] = [
+    { title: "step", value: ({ step }) => step },
+    ...metrics.map(({ title, keys }) => ({ title, value: (row: Checkpoint) => metricOf(row, keys) ?? null })),
+    { title: "made by", value: ({ job_id, origin }) => job_id ?? origin },
+    { title: "made", value: ({ created_at }) => created_at },
+    { title: "disk", value: ({ bytes }) => bytes },
+  ];
   return (
     <TableSection
       title="Steps"
       problem={problem}
-      columns={["step", ...metrics.map(({ title }) => title), "made by", "disk"]}
-      rows={rows.map((row, i) => (
+      columns={columns}
+      rows={rows}
+      sortName="steps"
+      row={(row) => (
         <tr key={row.id}>
           <th scope="row" class="num no-wrap">
-            <b>{row.step}</b> {i === 0 && <span class="chip good">newest</span>}
+            <b>{row.step}</b> {row.step === newest && <span class="chip good">newest</span>}
           </th>
           {metrics.map(({ title, keys }) => (
             <td key={title} class="num">
@@ -49,12 +61,15 @@ export function Steps({ policy, rows, hasMore, onChange }: StepsProps) {
               <a href={`/jobs/${encodeURIComponent(row.job_id)}`}>job {row.job_id.slice(0, 8)}</a>
             )}
           </td>
+          <td class="num muted no-wrap">
+            <Moment at={row.created_at} />
+          </td>
           <td class="num muted no-wrap">{bytes(row.bytes)}</td>
           <td>
-            <Actions policy={policy} step={row.step} newest={rows[0]!.step} attempt={attempt} />
+            <Actions policy={policy} step={row.step} newest={newest} attempt={attempt} />
           </td>
         </tr>
-      ))}
+      )}
     >
       {hasMore && (
         <p class="muted">

@@ -1,19 +1,26 @@
-// The frame that the tables of a policy share: a heading, what went wrong with a button, and a last column for the buttons.
+// The frame that the tables of policies and jobs share: a heading, what went wrong with a button, columns that sort, and a last
+// one for the buttons.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { type Column, SortHead, useSort } from "../parts/sort.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { messageOf } from "../session.ts";
 
-export interface TableSectionProps {
+export interface TableSectionProps<Row> {
   title: string;
   problem: string | null;
   /** Without the last, which has the buttons. */
-  columns: readonly string[];
-  rows: readonly ComponentChildren[];
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  row: (row: Row) => ComponentChildren;
+  /** Of the order in the address. */
+  sortName: string;
   children?: ComponentChildren;
 }
 
-export function TableSection({ title, problem, columns, rows, children }: TableSectionProps) {
+export function TableSection<Row>(props: TableSectionProps<Row>) {
+  const { title, problem, columns, rows, row, sortName, children } = props;
+  const { sorted, sorting } = useSort(rows, columns, sortName);
   return (
     <section aria-label={title}>
       <h2>{title}</h2>
@@ -25,19 +32,12 @@ export function TableSection({ title, problem, columns, rows, children }: TableS
       ) : (
         <TableScroll label={`Table of ${title.toLowerCase()}`}>
           <table>
-            <thead>
-              <tr>
-                {columns.map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-                <th scope="col">
-                  <span class="sr-only">actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>{rows}</tbody>
+            <SortHead {...sorting}>
+              <th scope="col">
+                <span class="sr-only">actions</span>
+              </th>
+            </SortHead>
+            <tbody>{sorted.map(row)}</tbody>
           </table>
         </TableScroll>
       )}
