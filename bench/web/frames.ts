@@ -82,7 +82,7 @@ export async function jobFrames(browser: Browser, url: string, job: string): Pro
       await page.waitForTimeout(500);
     }
   });
-  await page.getByRole("heading", { name: "try 8 of 8" }).waitFor();
+  await page.getByRole("heading", { name: "rollout 8 of 8" }).waitFor();
   await page.context().close();
   return { open, scroll, tries };
 }

@@ -61,12 +61,13 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await page.locator(".long-list li").waitFor();
   await shoot("job");
   await page.getByRole("link", { name: "0", exact: true }).click();
+  await page.getByRole("link", { name: "Rollout 1", exact: true }).click();
   await page.getByLabel("what the gradient asked").check();
   await page.getByRole("button", { name: "Replay" }).click();
   await page.getByText(/identical ✓/).waitFor();
   await shoot("try");
   await page.getByRole("link", { name: "Loss lab" }).click();
-  await page.getByText(/numbers of group 0, try 1/).waitFor();
+  await page.getByText(/numbers of group 0, rollout 1/).waitFor();
   await shoot("lab");
   await browser.close();
 }

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Choice, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../../web/format.ts";
 import { shared } from "../wire/shared-server.ts";
-import { inBrowser } from "./browser.ts";
+import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
 import { longestTask } from "./tracing.ts";
 
@@ -30,16 +30,19 @@ inBrowser("the page of a job", (bench) => {
     await page.getByText("15 trained").first().waitFor();
     const { tokens, trainable_tokens } = job.totals!;
     expect(trainable_tokens).toBeGreaterThan(15);
-    const facts = `3 groups · 24 tries · ${number(tokens)} tokens, ${trainable_tokens} of them trained · `;
+    const facts = `3 groups · 24 rollouts · ${number(tokens)} tokens, ${trainable_tokens} of them trained · began `;
     await page.getByText(facts).waitFor();
     const events = [];
     for await (const event of server.client.events(job.id)) if (event.type === "gradient_step") events.push(event);
     expect(events.length).toBe(4);
     const loss = events.at(-1)!.data.loss!;
-    await page.getByText(`loss ${number(loss)}`).waitFor();
+    await page
+      .getByText(`loss ${number(loss)}`)
+      .first()
+      .waitFor();
     await page.getByRole("img", { name: "Loss of 4 gradient steps" }).waitFor();
     await page.getByRole("img", { name: "24 rewards from 0 to 1" }).waitFor();
-    await page.getByRole("img", { name: /^Rewards of 16 tries of \d+ to \d+ tokens$/ }).waitFor();
+    await page.getByRole("img", { name: /^Rewards of 16 rollouts of \d+ to \d+ tokens$/ }).waitFor();
     expect(await lines(page).count()).toBe(3);
     expect(await lines(page).nth(1).textContent()).toContain("8 zero_advantagenothing to learn");
     expect(await lines(page).nth(0).textContent()).not.toContain("nothing to learn");
@@ -48,7 +51,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByText("Configuration, as the server understood it").click();
     await page.getByText('"learning_rate": 0.0001').waitFor();
     await page.getByText("Left out, and why").click();
-    await page.getByText(/^1 too_long: .*longer than 512 tokens.*group 2, try 8/).waitFor();
+    await page.getByText(/^1 too_long: .*longer than 512 tokens.*group 2, rollout 8/).waitFor();
     expect(await page.getByRole("button", { name: "cancel" }).count()).toBe(0);
     expect(await page.title()).toBe(`Job ${job.id.slice(0, 8)} · Flywheel`);
   });
@@ -74,21 +77,21 @@ inBrowser("the page of a job", (bench) => {
     expect(new URL(page.url()).search).toBe("?min=0.5&max=0.7&text=FISH");
     await page.reload();
     await expect.poll(() => lines(page).count()).toBe(1);
-    expect(await page.getByLabel("Text in tasks and tries").inputValue()).toBe("FISH");
-    await page.getByLabel("Text in tasks and tries").fill("no such fish");
+    expect(await page.getByLabel("Text in tasks and rollouts").inputValue()).toBe("FISH");
+    await page.getByLabel("Text in tasks and rollouts").fill("no such fish");
     await page.getByText("0 of 3 groups").waitFor();
     expect(await lines(page).count()).toBe(0);
     // one try answers so, and what a tool told another
     for (const said of ["a cod.", "WAVES"]) {
-      await page.getByLabel("Text in tasks and tries").fill(said);
+      await page.getByLabel("Text in tasks and rollouts").fill(said);
       await expect.poll(() => lines(page).count()).toBe(1);
       expect(await lines(page).nth(0).textContent()).toContain("Name a fish.");
       await page.getByText("searching").waitFor({ state: "detached" });
       await page.getByText("1 of 3 groups").waitFor();
-      await page.getByLabel("Text in tasks and tries").fill("no such fish");
+      await page.getByLabel("Text in tasks and rollouts").fill("no such fish");
       await expect.poll(() => lines(page).count()).toBe(0);
     }
-    await page.getByLabel("Text in tasks and tries").fill("");
+    await page.getByLabel("Text in tasks and rollouts").fill("");
     await expect.poll(() => lines(page).count()).toBe(2);
   });
 
@@ -105,7 +108,17 @@ inBrowser("the page of a job", (bench) => {
     const running = await open(first.id);
     await running.getByText("RUNNING", { exact: true }).waitFor();
     await running.getByText(/\b[1-9]\d* of 8,000 gradient steps/).waitFor();
-    await running.getByText(/^loss /).waitFor();
+    await running
+      .getByText(/^loss /)
+      .first()
+      .waitFor();
+    await running.getByText(/, about \d.* left$/).waitFor();
+    await running.getByText("8,000 to train").waitFor();
+    await running
+      .getByRole("banner")
+      .getByRole("link", { name: /^1 job trains \S+ %, 1 job waiting$/ })
+      .waitFor();
+    await running.locator(".chart").filter({ hasText: "gradient norm" }).locator("canvas").waitFor();
     const done = async () =>
       Number.parseInt((await running.getByText(/of 8,000/).textContent())!.trim().replaceAll(",", ""), 10);
     const before = await done();
@@ -113,20 +126,118 @@ inBrowser("the page of a job", (bench) => {
     expect(await waiting.getByText("PENDING").count()).toBe(1);
 
     await running.getByRole("button", { name: "cancel" }).click();
-    await running.getByRole("button", { name: "No" }).click();
+    await running.getByRole("button", { name: "No", exact: true }).click();
     expect((await server.client.job(first.id)).status).toBe("RUNNING");
     await running.getByRole("button", { name: "cancel" }).click();
     await running.getByRole("button", { name: "Yes, cancel" }).click();
     await running.getByText("CANCELLED", { exact: true }).waitFor();
     expect((await server.client.job(first.id)).status).toBe("CANCELLED");
     expect(await running.getByRole("button", { name: "cancel" }).count()).toBe(0);
+    await running.getByText("8,000 not trained").first().waitFor();
+    expect(await running.getByText(/\d trained/).count()).toBe(0);
 
     await waiting.getByText("COMPLETED").waitFor();
     await waiting.getByText("from step 0 to step 1").waitFor();
     await waiting.locator(".long-list").getByText("4 trained").waitFor();
     await waiting.getByRole("link", { name: "policy" }).click();
     const jobs = waiting.getByRole("region", { name: "Jobs", exact: true });
-    await jobs.getByRole("row").filter({ hasText: "cancelled" }).getByText("0 → –").waitFor();
+    const cancelled = jobs.getByRole("row").filter({ hasText: "cancelled" });
+    await cancelled.getByText("0 → –").waitFor();
+    await cancelled.getByText("8,000 not trained").waitFor();
+  });
+
+  it("sorts groups by every column, and marks what was looked for down to the rollout", async () => {
+    const page = await open(job.id);
+    const groups = () => lines(page).locator("span:first-child > a").allTextContents();
+    await expect.poll(groups).toEqual(["0", "1", "2"]);
+    const sort = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    await sort("mean");
+    await expect.poll(groups).toEqual(["2", "0", "1"]);
+    await sort("mean");
+    await expect.poll(groups).toEqual(["1", "0", "2"]);
+    await sort("spread");
+    await expect.poll(groups).toEqual(["1", "2", "0"]);
+    await sort("task");
+    await expect.poll(groups).toEqual(["2", "1", "0"]);
+    await sort("failed");
+    await sort("failed");
+    await expect.poll(groups).toEqual(["2", "0", "1"]);
+    await page.getByLabel("Text in tasks and rollouts").fill("a COD.");
+    await expect.poll(groups).toEqual(["2"]);
+    expect(new URL(page.url()).search).toBe("?sort=-failed&text=a+COD.");
+    await page.getByLabel("Text in tasks and rollouts").fill("fish");
+    await page.locator(".task mark").getByText("fish", { exact: true }).waitFor();
+    await page.getByLabel("Text in tasks and rollouts").fill("a COD.");
+    await page.getByRole("link", { name: "said in 1 rollout" }).click();
+    await page.getByRole("heading", { name: "Group 2, rollout 3 of 8" }).waitFor();
+    await page.locator(".turns mark").getByText("A cod.", { exact: true }).waitFor();
+  });
+
+  it("shows a group side by side, the best first, and how the others differ from it", async () => {
+    const page = await open(job.id);
+    await page.getByRole("link", { name: "2", exact: true }).click();
+    await page.getByRole("heading", { name: "Group 2" }).waitFor();
+    const rollouts = page.locator("article.rollout");
+    await expect.poll(() => rollouts.count()).toBe(8);
+    const titles = await rollouts.locator("h2 a").allTextContents();
+    expect(titles).toEqual(["3", "8", "1", "2", "4", "5", "6", "7"].map((place) => `Rollout ${place}`));
+    await rollouts.nth(0).getByText("A cod.").waitFor();
+    await rollouts.nth(0).getByText("best", { exact: true }).waitFor();
+    await rollouts.nth(1).locator("del").filter({ hasText: "A cod." }).waitFor();
+    await rollouts.nth(1).getByText("too_long").waitFor();
+    expect(await rollouts.nth(0).locator("del, ins").count()).toBe(0);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel("show how each differs from the best").uncheck();
+    await rollouts.locator("del").first().waitFor({ state: "detached" });
+    await page.keyboard.press("[");
+    await page.getByRole("heading", { name: "Group 1" }).waitFor();
+    await page.getByText("nothing to learn: all rewards are the same").waitFor();
+    await page.setViewportSize({ width: 360, height: 800 });
+    await expect.poll(() => sidewaysScroll(page)).toBe(0);
+    await page.getByRole("link", { name: "Rollout 2" }).click();
+    await page.getByRole("heading", { name: "Group 1, rollout 2 of 8" }).waitFor();
+  });
+
+  it("tells on every page, and in the title, that a job ended or failed", async () => {
+    const { id } = await server.register("told");
+    const page = await bench.open(`${server.url}/access`, { key: KEY });
+    await page.getByRole("heading", { name: "Access" }).waitFor();
+    const choices = await answers(server.client, "told", "hello", 4);
+    const groups = [groupOf("hello", choices, [0, 1, 2, 3])];
+    const { id: good } = await server.client.train(id, groups);
+    const notices = page.locator(".notices");
+    await notices.getByText("ended").waitFor();
+    await notices.getByRole("link", { name: `Job ${good.slice(0, 8)}` }).waitFor();
+    await expect.poll(() => page.title()).toBe("✓ job ended · Access · Flywheel");
+    await notices.getByRole("button", { name: `Close the notice of job ${good.slice(0, 8)}` }).click();
+    await expect.poll(() => page.title()).toBe("Access · Flywheel");
+    const config = { learning_rate: 1e300, num_trajectories_learning_rate_multiplier_power: 99 };
+    const { id: bad } = await server.client.submit(id, groups, { config });
+    await notices.getByText("failed").waitFor();
+    await expect.poll(() => page.title()).toBe("✗ job failed · Access · Flywheel");
+    await notices.getByRole("link", { name: `Job ${bad.slice(0, 8)}` }).click();
+    await page.getByText("FAILED", { exact: true }).waitFor();
+    await expect.poll(() => notices.locator(".notice").count()).toBe(0);
+  });
+
+  it("looks for the end of an open job in the background, too", async () => {
+    const { id } = await server.register("hidden");
+    const choices = await answers(server.client, "hidden", "hello", 8);
+    const groups = Array.from({ length: 20 }, () => groupOf("hello", choices, [0, 1, 2, 3, 4, 5, 6, 7]));
+    const page = await bench.open(`${server.url}/access`, { key: KEY });
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole("heading", { name: "Access" }).waitFor();
+    const { id: open } = await server.client.submit(id, groups, { config: { grad_accumulation_sequences: 1 } });
+    await page
+      .getByRole("banner")
+      .getByText(/^1 job /)
+      .waitFor();
+    await page.evaluate(`Object.defineProperty(document, "hidden", { value: true, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));`);
+    await expect.poll(async () => (await server.client.job(open)).status, { timeout: 120_000 }).toBe("COMPLETED");
+    await page.clock.runFor(16_000);
+    await expect.poll(() => page.title()).toBe("✓ job ended · Access · Flywheel");
   });
 
   it("says that a record is gone, or that there is no such job", async () => {
@@ -140,7 +251,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByText("2 trained").first().waitFor();
     const other = await open("none");
     await other.getByRole("alert").filter({ hasText: /\w/ }).waitFor();
-    await other.getByRole("link", { name: "All policies" }).waitFor();
+    await other.getByRole("link", { name: "All jobs" }).waitFor();
   });
 
   it("shows every verdict of a group at any width", async () => {
@@ -203,9 +314,40 @@ inBrowser("the page of a job", (bench) => {
       await page.getByText("Task 999", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Load 1,000 more" }).click();
       await page.getByText("1,100 groups", { exact: true }).waitFor();
-      await page.getByLabel("Text in tasks and tries").fill("Task 1099");
+      await page.getByLabel("Text in tasks and rollouts").fill("Task 1099");
       await expect.poll(() => lines(page).count()).toBe(1);
       expect(await lines(page).first().getAttribute("aria-setsize")).toBe("1");
+    });
+
+    it("sorts, filters, and shows a group and a rollout in tasks of less than 100 ms", async () => {
+      const page = await open(large);
+      await page.getByText("Task 0", { exact: true }).waitFor();
+      const longest: Record<string, number> = {};
+      const during = async (name: string, work: () => Promise<unknown>) => {
+        longest[name] = await longestTask(page, async () => void (await work()));
+      };
+      await during("sort", async () => {
+        await page.getByRole("button", { name: "task", exact: true }).click();
+        await page.getByRole("button", { name: "task", exact: true }).click();
+        await page.getByText("Task 999", { exact: true }).waitFor();
+      });
+      await during("filter", async () => {
+        await page.getByLabel("verdict").selectOption("trained");
+        await expect.poll(() => lines(page).count()).toBe(10);
+        await page.getByLabel("verdict").selectOption("");
+        await page.getByLabel("Text in tasks and rollouts").pressSequentially("Task 99");
+        await page.getByText("said in 8 rollouts").first().waitFor();
+      });
+      await during("group", async () => {
+        await page.getByRole("link", { name: "999", exact: true }).click();
+        await page.getByText("the same as the best").first().waitFor();
+      });
+      await during("rollout", async () => {
+        await page.getByRole("link", { name: "Rollout 2", exact: true }).click();
+        await page.locator(".token").first().waitFor();
+      });
+      // milliseconds of the processor, so that a busy machine changes little
+      expect(Object.entries(longest).filter(([, most]) => most >= 100)).toEqual([]);
     });
 
     it("keeps the focus and tells places though most lines do not exist", async () => {

@@ -52,6 +52,22 @@ inBrowser("every page", (bench) => {
       open: (page) => page.getByRole("button", { name: "Roll back to step 0" }).click(),
     },
     {
+      name: "jobs",
+      path: "/jobs",
+      isReady: (page) => page.getByRole("cell", { name: /15 trained/ }).waitFor(),
+      open: async (page) => {
+        await page.getByLabel(/^Draw the curves/).check();
+        await page.locator("canvas").first().waitFor();
+      },
+    },
+    {
+      name: "group",
+      path: "/jobs/JOB/2",
+      isReady: async (page) => {
+        await expect.poll(() => page.locator(".rollout .said").filter({ hasText: /\S/ }).count()).toBeGreaterThan(2);
+      },
+    },
+    {
       name: "job",
       path: "/jobs/JOB",
       isReady: async (page) => {
@@ -64,14 +80,14 @@ inBrowser("every page", (bench) => {
       },
     },
     {
-      name: "try",
+      name: "rollout",
       path: "/jobs/JOB/2/2?colour=ratio",
       isReady: async (page) => {
         await page.getByRole("listbox").first().focus();
         await page.getByText(/token 1, id .* not trained/).waitFor();
       },
       open: async (page) => {
-        await page.getByLabel("Difference to").selectOption("try 1");
+        await page.getByLabel("Difference to").selectOption("rollout 1");
         await page.locator("ins").first().waitFor();
       },
     },
@@ -120,7 +136,7 @@ function withoutChance(heard: string): string {
     .replace(/\b(?=[a-f]*\d)[0-9a-f]{8}\b/g, "ID")
     .replace(/^( *)- option .*\n(\1- option .*\n)*/gm, "$1- option …\n")
     .replace(/^( *- paragraph): (none|[dp]\d[dp+\d ]*)$/gm, "$1: the tape")
-    .replace(/ (somebody's policy|\S+@\d+) \(\d+ requests?\)/g, "")
+    .replace(/ (a policy of another workspace|\S+@\d+) \(\d+ requests?\)/g, "")
     .replace(/just now|[\d.]+ (s|min) ago/g, "AGO")
     .replace(/\d{1,2} [A-Z][a-z]{2,3} \d{4}, \d\d:\d\d/g, "MOMENT")
     .replace(/[\d.]+ (ms|s|min)\b/g, "TIME")

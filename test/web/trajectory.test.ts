@@ -21,7 +21,7 @@ interface Scores {
   choices: { logprobs: { token_logprobs: number[] } }[];
 }
 
-inBrowser("the page of a try", (bench) => {
+inBrowser("the page of a rollout", (bench) => {
   const server = shared<LearningServer>(startLearningServer);
   let job: string;
   beforeAll(async () => {
@@ -56,9 +56,9 @@ inBrowser("the page of a try", (bench) => {
     const bars = page.locator(".long-list > li").nth(2).locator(".reward-bars");
     const third = { x: ((await bars.boundingBox())!.width * 2.5) / 8, y: 5 };
     await bars.hover({ position: third });
-    expect(await bars.getAttribute("title")).toMatch(/^try 3: reward [\d.]+, trained$/);
+    expect(await bars.getAttribute("title")).toMatch(/^rollout 3: reward [\d.]+, trained$/);
     await bars.click({ position: third });
-    await page.getByRole("heading", { name: "Group 2, try 3 of 8" }).waitFor();
+    await page.getByRole("heading", { name: "Group 2, rollout 3 of 8" }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`/jobs/${job}/2/2`);
     await page.locator(".turns").getByText("A cod.").waitFor();
     await page.getByText("<img src=x onerror=").waitFor();
@@ -69,10 +69,10 @@ inBrowser("the page of a try", (bench) => {
     for (const text of ['"difficulty": 2', '"words": 3', '"a line"', '"TimeoutError"'])
       await page.getByText(text).waitFor();
     await page.keyboard.press("[");
-    await page.getByRole("heading", { name: "Group 2, try 2 of 8" }).waitFor();
+    await page.getByRole("heading", { name: "Group 2, rollout 2 of 8" }).waitFor();
     for (const place of [3, 4, 5, 6, 7, 8]) {
       await page.keyboard.press("]");
-      await page.getByRole("heading", { name: `Group 2, try ${place} of 8` }).waitFor();
+      await page.getByRole("heading", { name: `Group 2, rollout ${place} of 8` }).waitFor();
     }
     await page.getByText("too_long", { exact: true }).waitFor();
     await page.getByText(/longer than 512 tokens/).waitFor();
@@ -133,7 +133,7 @@ inBrowser("the page of a try", (bench) => {
     for (let at = 0; at < positions[0]!; at++) await page.keyboard.press("ArrowRight");
     await page.getByText(`trained, logprob ${number(logprobs[positions[0]!]!)}`).waitFor();
     await page.getByText(`ratio ${number(values.ratio![0]!)}`).waitFor();
-    await page.getByLabel("Difference to").selectOption("try 1");
+    await page.getByLabel("Difference to").selectOption("rollout 1");
     await page.locator("del").first().waitFor();
     const [mine, other] = await Promise.all([dryRun(0, 7), dryRun(0, 0)]);
     const replyOf = ({ sequences: [one] }: DryTry) => one!.tokens.filter((_, i) => one!.mask[i] === 1);
@@ -174,6 +174,41 @@ inBrowser("the page of a try", (bench) => {
     const page = await bench.open(`${server.url}/jobs/${other}/0/0?under=0`, { key: KEY });
     await page.getByText(/^0\/\d+; token \d+: ln /).waitFor();
     await page.getByText(/a constraint had left fewer tokens/).waitFor();
+  });
+
+  it("shows the tokens of a rollout whose advantage is zero", async () => {
+    const dry = await dryRun(1, 0);
+    const page = await open("/1/0");
+    await page.getByText("zero_advantage", { exact: true }).waitFor();
+    await expect.poll(() => page.locator(".token").count()).toBe(dry.sequences[0]!.tokens.length);
+    expect(await colours(page)).toEqual(dry.sequences[0]!.mask.map((bit) => (bit === 1 ? 35 : 0)));
+    await page.getByText(/^It was not trained, so there are no numbers/).waitFor();
+  });
+
+  it("never scores one rollout with the tokens of another while the next is on its way", async () => {
+    const page = await open("/0/6?asked=yes");
+    const told = page.getByRole("region", { name: "Asked and got" }).locator("p").first();
+    await told.getByText(/tokens moved as the gradient asked/).waitFor();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.route("**/trajectories/7", async (route) => {
+      await held;
+      await route.continue();
+    });
+    const isNext = (path: string) => path.endsWith("/trajectories/7");
+    await page.keyboard.press("]");
+    await expect.poll(() => asked.some(isNext)).toBe(true);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Group 0, rollout 7 of 8");
+    await told.waitFor();
+    // the numbers and scores of the next one are asked for when its tokens are here
+    expect(asked.filter((path) => path.endsWith("/trajectories/7/tokens") || path === "/v1/completions")).toEqual([]);
+    release();
+    await page.getByRole("heading", { name: "Group 0, rollout 8 of 8" }).waitFor();
+    await told.getByText(/tokens moved as the gradient asked/).waitFor();
   });
 
   it("trains a job once more and makes the same step", async () => {

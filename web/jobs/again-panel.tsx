@@ -84,10 +84,10 @@ function Told({ told: { before, now, changes, otherAdvantages }, id }: { told: C
   return (
     <>
       <p class="row">
-        now <Verdicts verdicts={now} />
+        now <Verdicts verdicts={now} job="COMPLETED" />
         {Object.keys(before).length > 0 && (
           <>
-            then <Verdicts verdicts={before} />
+            then <Verdicts verdicts={before} job="COMPLETED" />
           </>
         )}
       </p>
@@ -99,7 +99,7 @@ function Told({ told: { before, now, changes, otherAdvantages }, id }: { told: C
         {changes.slice(0, MOST_CHANGES).map(({ group, trajectory, before: was, now: is, message }) => (
           <li key={`${group} ${trajectory}`}>
             <a href={`/jobs/${id}/${group}/${trajectory}`}>
-              group {group}, try {trajectory + 1}
+              group {group}, rollout {trajectory + 1}
             </a>
             : {was} → {is} <span class="muted">{message}</span>
           </li>

@@ -1,6 +1,6 @@
-// What would become of a job's tries now, beside what became of them.
+// What would become of a job's rollouts now, beside what became of them.
 
-/** A try, or an example, with its verdict. */
+/** A rollout, or an example, with its verdict. */
 export interface Outcome {
   group?: number;
   trajectory?: number;
@@ -24,12 +24,12 @@ export interface Change {
 }
 
 export interface Comparison {
-  /** Number of tries by verdict. */
+  /** Number of rollouts by verdict. */
   before: Record<string, number>;
   now: Record<string, number>;
-  /** Tries with another verdict. */
+  /** Rollouts with another verdict. */
   changes: Change[];
-  /** Tries with the same verdict and another advantage. */
+  /** Rollouts with the same verdict and another advantage. */
   otherAdvantages: number;
 }
 

@@ -1,4 +1,4 @@
-// Asked and got: what the gradient wanted of every token of a try, and what the step did. Sampler and trainer compute the same
+// Asked and got: what the gradient wanted of every token of a rollout, and what the step did. Sampler and trainer compute the same
 // numbers, so the difference is the step's and nothing else's.
 import type { TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { number, percent } from "../format.ts";
@@ -16,7 +16,7 @@ const MOST_ROWS = 20;
 export interface AskedGotProps {
   /** Of the job. */
   id: string;
-  /** Of the try, below /v1. */
+  /** Of the rollout, below /v1. */
   path: string;
   sequences: readonly Sequence[];
 }

@@ -30,7 +30,7 @@ function Rewards({ rewards }: { rewards: readonly number[] }) {
       <figcaption>Rewards</figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
         {bins.map(({ from, to, count }, i) => {
-          // A bin with one try must be visible beside one with thousands.
+          // A bin with one rollout must be visible beside one with thousands.
           const height = count === 0 ? 0 : Math.max(2, (count / most) * HEIGHT);
           return (
             <rect key={i} x={i * width + 0.5} y={HEIGHT - height} width={width - 1} height={height}>
@@ -56,7 +56,7 @@ function OffPolicy({ ages }: { ages: readonly Age[] }) {
     <figure>
       <figcaption>Steps off policy</figcaption>
       <table class="ages">
-        <caption class="sr-only">How many steps old the policy was that began each try</caption>
+        <caption class="sr-only">How many steps old the policy was that began each rollout</caption>
         <tbody>
           {ages.map(({ steps, count }) => (
             <tr key={steps}>
@@ -80,7 +80,7 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
   const lengths = all.map(({ length }) => length);
   const { low, high } = rangeOf(lengths);
   const [x, y] = [scale(lengths), scale(all.map(({ reward }) => reward))];
-  // One path of dots for each colour, and one dot for all tries at a place: a job may have many thousands.
+  // One path of dots for each colour, and one dot for all rollouts at a place: a job may have many thousands.
   const dots = (isTrained: boolean) => {
     const places = new Set<number>();
     for (const { length, reward, isTrained: is } of all) {
@@ -96,7 +96,7 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label={`Rewards of ${all.length} tries of ${low} to ${high} tokens`}
+        aria-label={`Rewards of ${all.length} rollouts of ${low} to ${high} tokens`}
       >
         <path class="dots" d={dots(true)} />
         <path class="dots left-out" d={left} />

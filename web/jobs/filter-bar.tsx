@@ -32,7 +32,7 @@ export function FilterBar({ filter, verdicts, onChange: set }: FilterBarProps) {
       <NumberBound name="tokens from" value={filter.shortest} onChange={(shortest) => set({ shortest })} />
       <NumberBound name="up to" value={filter.longest} onChange={(longest) => set({ longest })} />
       <label>
-        <span class="sr-only">Text in tasks and tries</span>
+        <span class="sr-only">Text in tasks and rollouts</span>
         <input
           ref={text}
           type="search"

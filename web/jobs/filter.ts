@@ -11,7 +11,7 @@ export interface Filter {
   /** Bounds of the number of tokens, inclusive; null: none. */
   shortest: number | null;
   longest: number | null;
-  /** Part of the task, of an exception or of what is said in a try, in any case. */
+  /** Part of the task, of an exception or of what is said in a rollout, in any case. */
   text: string;
 }
 
@@ -27,8 +27,10 @@ export function filterFrom(query: string): Filter {
   };
 }
 
-export function queryOf({ verdict, least, most, shortest, longest, text }: Filter): string {
-  const params = new URLSearchParams();
+/** `query` with this filter, without "?". What else it says stays. */
+export function queryOf({ verdict, least, most, shortest, longest, text }: Filter, query = ""): string {
+  const params = new URLSearchParams(query);
+  for (const name of ["verdict", "min", "max", "shortest", "longest", "text"]) params.delete(name);
   if (verdict !== "") params.set("verdict", verdict);
   for (const [name, value] of Object.entries({ min: least, max: most, shortest, longest })) {
     if (value !== null) params.set(name, String(value));
@@ -44,7 +46,7 @@ export function bound(text: string | null): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Groups with the text and at least one try that fits. If only tries have the text, one of these. */
+/** Groups with the text and at least one rollout that fits. If only rollouts have the text, one of these. */
 export function filterGroups(groups: readonly GroupRow[], filter: Filter, said: Said): readonly GroupRow[] {
   const isAboutTries = queryOf({ ...filter, text: "" }) !== "";
   if (filter.text === "" && !isAboutTries) return groups;
@@ -55,7 +57,7 @@ export function filterGroups(groups: readonly GroupRow[], filter: Filter, said: 
   });
 }
 
-/** Whether a try has the verdict, the reward and the length. */
+/** Whether a rollout has the verdict, the reward and the length. */
 export function fits(one: Pick<TryRow, "status" | "reward" | "tokens">, filter: Filter): boolean {
   if (filter.verdict !== "" && one.status !== filter.verdict) return false;
   return isWithin(one.reward, filter.least, filter.most) && isWithin(one.tokens, filter.shortest, filter.longest);

@@ -1,41 +1,64 @@
 // The groups of a job, one line each.
 import { useCallback, useMemo } from "preact/hooks";
-import { number } from "../format.ts";
+import type { TrainingJob } from "../../src/client/types.ts";
+import { count, number } from "../format.ts";
+import { Marked } from "../parts/marked.tsx";
+import { type Column, directionOf, SortButton, useSort } from "../parts/sort.tsx";
+import { verdictWord } from "../policy/rows.ts";
 import type { Filter } from "./filter.ts";
 import { barHeight, rangeOf } from "./histogram.ts";
 import { LongList } from "./long-list.tsx";
 import { type GroupRow, isAlike } from "./records.ts";
 import { RewardBars } from "./reward-bars.tsx";
+import type { Said } from "./use-said.ts";
 
 export interface GroupListProps {
   job: string;
+  status: TrainingJob["status"];
+  /** Rollouts in which the filter's text is said. */
+  said: Said;
   groups: readonly GroupRow[];
   filter: Filter;
   isSupervised: boolean;
 }
 
-export function GroupList({ job, groups, filter, isSupervised }: GroupListProps) {
+const COLUMNS: readonly Column<GroupRow>[] = [
+  { title: "group", value: ({ group }) => group },
+  { title: "task", value: ({ task }) => task },
+  { title: "best reward", value: ({ rewards }) => (rewards.length === 0 ? null : rangeOf(rewards).high) },
+  { title: "mean", value: ({ mean }) => mean },
+  { title: "spread", value: ({ spread }) => spread },
+  { title: "trained", value: ({ verdicts }) => verdicts.trained ?? 0 },
+  { title: "failed", value: ({ exceptions }) => exceptions.length },
+];
+/** Examples have no rewards. */
+const EXAMPLE_COLUMNS = new Set(["group", "task", "trained"]);
+
+export function GroupList({ job, status, said, groups: given, filter, isSupervised }: GroupListProps) {
+  const { sorted: groups, sorting } = useSort(given, COLUMNS);
+  const columns = isSupervised ? COLUMNS.filter(({ title }) => EXAMPLE_COLUMNS.has(title)) : COLUMNS;
   const { low, high } = useMemo(() => rangeOf(groups.flatMap(({ rewards }) => rewards)), [groups]);
   const line = useCallback(
     (i: number) => (
       <GroupLine
         key={groups[i]!.group}
-        {...{ job, filter, isSupervised, group: groups[i]!, index: i, total: groups.length }}
+        {...{ job, status, said, filter, isSupervised, group: groups[i]!, index: i, total: groups.length }}
         height={(reward) => barHeight(reward, low, high)}
       />
     ),
-    [job, groups, filter, isSupervised],
+    [job, status, said, groups, filter, isSupervised],
   );
   return (
     <>
-      <p class="group-line group-head muted" aria-hidden="true">
-        <span>{isSupervised ? "example" : "group"}</span>
-        <span>task</span>
-        <span>{isSupervised ? "" : "rewards"}</span>
-        <span>{isSupervised ? "" : "mean ± spread"}</span>
-        <span>verdicts</span>
+      <p class="row group-head muted">
+        <span>sort by</span>
+        {columns.map(({ title }) => (
+          <span key={title} class="sort-by" data-sort={directionOf(sorting.order, title)}>
+            <SortButton title={title} order={sorting.order} onSort={sorting.onSort} />
+          </span>
+        ))}
       </p>
-      <div style={{ "--chips": Math.max(1, ...groups.map(chipsOf)) }}>
+      <div style={{ "--chips": groups.reduce((most, group) => Math.max(most, chipsOf(group, said)), 1) }}>
         <LongList count={groups.length} row={line} />
       </div>
     </>
@@ -43,8 +66,9 @@ export function GroupList({ job, groups, filter, isSupervised }: GroupListProps)
 }
 
 /** How many chips a line has: all lines are as high as the one with the most needs. */
-function chipsOf(group: GroupRow): number {
-  return Object.keys(group.verdicts).length + Number(group.exceptions.length > 0) + Number(isAlike(group));
+function chipsOf(group: GroupRow, said: Said): number {
+  const more = [group.exceptions.length > 0, isAlike(group), said.has(group.group)];
+  return Object.keys(group.verdicts).length + more.filter(Boolean).length;
 }
 
 interface GroupLineProps extends Omit<GroupListProps, "groups"> {
@@ -55,20 +79,23 @@ interface GroupLineProps extends Omit<GroupListProps, "groups"> {
   height: (reward: number) => number;
 }
 
-function GroupLine({ job, group, filter, height, isSupervised, index, total }: GroupLineProps) {
+function GroupLine({ job, status, said, group, filter, height, isSupervised, index, total }: GroupLineProps) {
   const { task, mean, spread, verdicts, exceptions } = group;
+  const path = `/jobs/${job}/${group.group}`;
+  const found = filter.text === "" ? undefined : said.get(group.group);
+  const query = filter.text === "" ? "" : `?text=${encodeURIComponent(filter.text)}`;
   return (
     <li class="group-line long-row" style={{ "--row": index }} aria-posinset={index + 1} aria-setsize={total}>
       <span class="num">
-        {group.trajectories.length === 0 ? group.group : <a href={`/jobs/${job}/${group.group}/0`}>{group.group}</a>}
+        {group.trajectories.length === 0 ? group.group : <a href={path + query}>{group.group}</a>}
       </span>
       <span class="task" title={task ?? undefined}>
-        {task ?? <span class="muted">no user turn</span>}
+        {task === null ? <span class="muted">no user turn</span> : <Marked text={task} wanted={filter.text} />}
       </span>
-      <span aria-hidden="true">{!isSupervised && <RewardBars {...{ job, group, filter, height }} />}</span>
+      <span aria-hidden="true">{!isSupervised && <RewardBars {...{ job, group, filter, height, found }} />}</span>
       <span class="num">{mean !== null && spread !== null && `${number(mean, 2)} ± ${number(spread, 2)}`}</span>
       <span class="row">
-        <Verdicts verdicts={verdicts} />
+        <Verdicts verdicts={verdicts} job={status} />
         {exceptions.length > 0 && (
           <span
             class="chip bad"
@@ -78,18 +105,23 @@ function GroupLine({ job, group, filter, height, isSupervised, index, total }: G
           </span>
         )}
         {isAlike(group) && <span class="chip warn">nothing to learn</span>}
+        {found !== undefined && (
+          <a class="chip" href={`${path}/${found[0]}${query}`}>
+            said in {count(found.length, "rollout")}
+          </a>
+        )}
       </span>
     </li>
   );
 }
 
-export function Verdicts({ verdicts }: { verdicts: Record<string, number> }) {
+export function Verdicts({ verdicts, job }: { verdicts: Record<string, number>; job: TrainingJob["status"] }) {
   const named = Object.entries(verdicts).sort(([, a], [, b]) => b - a);
   return (
     <>
       {named.map(([status, count]) => (
-        <span key={status} class={`chip ${status === "trained" ? "good" : ""}`}>
-          {number(count)} {status}
+        <span key={status} class={`chip ${status === "trained" && job === "COMPLETED" ? "good" : ""}`}>
+          {number(count)} {verdictWord(status, job)}
         </span>
       ))}
     </>

@@ -23,13 +23,13 @@ export function histogram(values: readonly number[], bins = 24): Bin[] {
 }
 
 export interface Point {
-  /** Tokens of the try. */
+  /** Tokens of the rollout. */
   length: number;
   reward: number;
   isTrained: boolean;
 }
 
-/** Every try that has a reward and a length. */
+/** Every rollout that has a reward and a length. */
 export function points(groups: readonly Pick<GroupRow, "trajectories">[]): Point[] {
   return groups.flatMap(({ trajectories }) =>
     trajectories.flatMap(({ tokens, reward, status }) =>
@@ -41,13 +41,13 @@ export function points(groups: readonly Pick<GroupRow, "trajectories">[]): Point
   );
 }
 
-/** Tries that began so many steps before the job. */
+/** Rollouts that began so many steps before the job. */
 export interface Age {
   steps: number;
   count: number;
 }
 
-/** The freshest first. Tries that do not say what they began with are left out. */
+/** The freshest first. Rollouts that do not say what they began with are left out. */
 export function agesOf(groups: readonly Pick<GroupRow, "trajectories">[], fromStep: number): Age[] {
   const counts = new Map<number, number>();
   for (const { initial_policy_version: version } of groups.flatMap(({ trajectories }) => trajectories)) {

@@ -1,4 +1,4 @@
-// Below the head of a job: its settings, why tries were left out, and warnings.
+// Below the head of a job: its settings, why rollouts were left out, and warnings.
 import { useMemo } from "preact/hooks";
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../format.ts";
@@ -38,7 +38,7 @@ export function JobDetails({ job, warnings }: { job: TrainingJob; warnings: read
                 <span class="muted">
                   ({count > 1 && "first "}
                   <a href={`/jobs/${job.id}/${group}/${trajectory}`}>
-                    group {group}, try {trajectory + 1}
+                    group {group}, rollout {trajectory + 1}
                   </a>
                   )
                 </span>

@@ -4,11 +4,14 @@ import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { bytes, count, duration, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { localTime } from "../parts/moment.tsx";
+import { verdictWord } from "../policy/rows.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { Verdicts } from "./group-list.tsx";
 import { LossLine } from "./loss-line.tsx";
 import { jobPath } from "./records.ts";
+import { timeLeft } from "./time-left.ts";
 
 const STATUS_CLASS: Partial<Record<TrainingJob["status"], string>> = {
   COMPLETED: "good",
@@ -51,13 +54,16 @@ export function JobHead({ job, gradientSteps, onChanged }: JobHeadProps) {
 }
 
 /** `seen`: gradient steps that were told since the job was asked for. */
-function Progress({ job: { gradient_steps: steps, status }, seen }: { job: TrainingJob; seen: number }) {
+function Progress({ job, seen }: { job: TrainingJob; seen: number }) {
+  const { gradient_steps: steps, status } = job;
   if (steps === null || status === "COMPLETED") return null;
   const done = Math.max(steps.done, seen);
+  const left = timeLeft(job, done, Date.now());
   return (
     <span class="num">
       <progress value={done} max={Math.max(1, steps.total)} aria-label="Gradient steps" /> {done} of{" "}
       {count(steps.total, "gradient step")}
+      {left !== null && `, about ${duration(left)} left`}
     </span>
   );
 }
@@ -79,22 +85,24 @@ function Cancel({ id, onChanged }: { id: string; onChanged: () => void }) {
 }
 
 function Totals({
-  job: { totals, report, training_start: start, training_end: end, attempts, kind },
+  job: { totals, report, training_start: start, training_end: end, attempts, kind, status },
 }: {
   job: TrainingJob;
 }) {
   const usage = report?.usage ?? null;
   const facts = [
     totals !== null && count(totals.groups, kind === "sft" ? "example" : "group"),
-    totals !== null && kind !== "sft" && (totals.trajectories === 1 ? "1 try" : `${number(totals.trajectories)} tries`),
-    totals !== null && `${count(totals.tokens, "token")}, ${number(totals.trainable_tokens)} of them trained`,
+    totals !== null && kind !== "sft" && count(totals.trajectories, "rollout"),
+    totals !== null &&
+      `${count(totals.tokens, "token")}, ${number(totals.trainable_tokens)} of them ${verdictWord("trained", status)}`,
+    start !== null && `began ${localTime(start)}`,
     start !== null && end !== null && duration(Date.parse(end) - Date.parse(start)),
     usage !== null && `${bytes(usage.peak_bytes)} at the most`,
     attempts > 1 && `started ${attempts} times`,
   ].filter((fact) => fact !== false);
   return (
     <div class="row">
-      {totals !== null && <Verdicts verdicts={totals.by_status} />}
+      {totals !== null && <Verdicts verdicts={totals.by_status} job={status} />}
       <span class="muted">{facts.join(" · ")}</span>
     </div>
   );

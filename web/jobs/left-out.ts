@@ -1,11 +1,11 @@
-// Why tries were left out: the sentences of a job's report, each once.
+// Why rollouts were left out: the sentences of a job's report, each once.
 import type { JobReport } from "../../src/client/types.ts";
 
 export interface Reason {
   status: string;
   message: string;
   count: number;
-  /** The first try that it is about. */
+  /** The first rollout that it is about. */
   group: number;
   trajectory: number;
 }

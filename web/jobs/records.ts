@@ -67,7 +67,7 @@ export async function loadGroups(id: string, pages: number, signal: AbortSignal)
   return { rows, hasMore, missing: null };
 }
 
-/** All rewards are the same, so no try is better than another. */
+/** All rewards are the same, so no rollout is better than another. */
 export function isAlike({ rewards }: Pick<GroupRow, "rewards">): boolean {
   return rewards.length > 0 && rewards.every((reward) => reward === rewards[0]);
 }

@@ -1,4 +1,4 @@
-// What colours the tokens of a try. 1 is full heat, −1 is full cold, null is no colour.
+// What colours the tokens of a rollout. 1 is full heat, −1 is full cold, null is no colour.
 import type { Heat } from "../playground/token-text.tsx";
 import type { Sequence, TokenNumbers } from "./trajectory.ts";
 

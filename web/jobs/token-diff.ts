@@ -1,4 +1,4 @@
-// Two tries of a group, token by token: what both have is a longest common subsequence.
+// Two rollouts of a group, token by token or word by word: what both have is a longest common subsequence.
 import type { Sequence } from "./trajectory.ts";
 
 export interface DiffRow {
@@ -6,16 +6,26 @@ export interface DiffRow {
   text: string;
 }
 
-/** Pairs of tokens to compare, at the most: a table of 4 bytes each, filled in a tenth of a second. */
-const MOST_PAIRS = 2 ** 24;
+/** Pairs of tokens to compare, at the most: a table of 4 bytes each, filled in some hundredths of a second. */
+const MOST_PAIRS = 2 ** 22;
 
 /** `theirs` comes before `mine` where they differ; null if too much of them differs. */
 export function tokenDiff(theirs: readonly Sequence[], mine: readonly Sequence[]): DiffRow[] | null {
-  const [a, b] = [stringsOf(theirs), stringsOf(mine)];
-  // Tries of a group begin with the same prompt, which needs no table.
+  return listDiff(stringsOf(theirs), stringsOf(mine));
+}
+
+/** The same for words. */
+export function wordDiff(theirs: string, mine: string): DiffRow[] | null {
+  return listDiff(theirs.split(/(?<=\s)(?=\S)/), mine.split(/(?<=\s)(?=\S)/));
+}
+
+function listDiff(a: readonly string[], b: readonly string[]): DiffRow[] | null {
+  // Rollouts of a group begin with the same prompt, and may end alike: neither needs a table.
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  const [m, n] = [a.length - start, b.length - start];
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end += 1;
+  const [m, n] = [a.length - start - end, b.length - start - end];
   if (m * n > MOST_PAIRS) return null;
   // common[i * (n + 1) + j]: length of the longest subsequence that a from i on and b from j on share
   const common = new Uint32Array((m + 1) * (n + 1));
@@ -47,6 +57,7 @@ export function tokenDiff(theirs: readonly Sequence[], mine: readonly Sequence[]
       j += 1;
     }
   }
+  for (const text of b.slice(b.length - end)) add("both", text);
   return rows;
 }
 

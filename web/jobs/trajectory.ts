@@ -1,4 +1,5 @@
-// One try of a job: what was said, its tokens, and what the trainer computed for them.
+// One rollout of a job: what was said, its tokens, and what the trainer computed for them.
+import type { TrainingJob } from "../../src/client/types.ts";
 import type { Token } from "../playground/tokens.ts";
 import type { RolloutException, TryRow } from "./records.ts";
 
@@ -13,7 +14,9 @@ export interface Sequence {
 }
 
 export interface Trajectory extends TryRow {
+  job_id: string;
   model_id: string;
+  job_status: TrainingJob["status"];
   group: number;
   size: number;
   from_step: number | null;

@@ -1,8 +1,8 @@
-// What another try of the group has that this one has not, and the other way round.
+// What another rollout of the group has that this one has not, and the other way round.
 import { useMemo } from "preact/hooks";
 import { useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
-import { tokenDiff } from "./token-diff.ts";
+import { type DiffRow, tokenDiff } from "./token-diff.ts";
 import type { Sequence, Trajectory } from "./trajectory.ts";
 
 export function TryDiff({ path, sequences }: { path: string; sequences: readonly Sequence[] }) {
@@ -10,12 +10,21 @@ export function TryDiff({ path, sequences }: { path: string; sequences: readonly
   const rows = useMemo(() => data && tokenDiff(data.sequences, sequences), [data, sequences]);
   if (error !== null) return <p class="problem">{error}</p>;
   if (data === null) return <p class="muted">…</p>;
-  if (rows === null) return <p>The tries differ in too many places to compare them.</p>;
   return (
     <p class="try-tokens tokens">
+      <Diff rows={rows} />
+    </p>
+  );
+}
+
+/** What only this one has is underlined, what only the other has is struck out. */
+export function Diff({ rows }: { rows: readonly DiffRow[] | null }) {
+  if (rows === null) return <>The rollouts differ in too many places to compare them.</>;
+  return (
+    <>
       {rows.map(({ kind, text }, i) =>
         kind === "both" ? text : kind === "mine" ? <ins key={i}>{text}</ins> : <del key={i}>{text}</del>,
       )}
-    </p>
+    </>
   );
 }

@@ -1,4 +1,4 @@
-// The tokens of a try, coloured, with the numbers of the one that was reached.
+// The tokens of a rollout, coloured, with the numbers of the one that was reached.
 import { useState } from "preact/hooks";
 import { count, number } from "../format.ts";
 import { Choice } from "../parts/choice.tsx";
@@ -12,12 +12,18 @@ import { numbersAt, type Sequence, type TokenNumbers, tokensOf } from "./traject
 export interface TryTokensProps {
   path: string;
   sequences: readonly Sequence[];
+  /** The trainer has numbers of trained rollouts only. */
+  isTrained: boolean;
   colour: Colour;
   onColour: (colour: Colour) => void;
 }
 
-export function TryTokens({ path, sequences, colour, onColour }: TryTokensProps) {
-  const { data, error } = useQuery(path, (signal) => loadNumbers(path, signal));
+const NOT_TRAINED = "It was not trained, so there are no numbers of the trainer: no gradient, no ratio, no entropy.";
+
+export function TryTokens({ path, sequences, isTrained, colour, onColour }: TryTokensProps) {
+  const { data, error } = useQuery(`${path} ${isTrained}`, async (signal) =>
+    isTrained ? loadNumbers(path, signal) : NOT_TRAINED,
+  );
   const numbers = data === null || typeof data === "string" ? [] : data.sequences;
   if (sequences.length === 0) return <p>It was left out before it was tokenised, so there are no tokens.</p>;
   return (

@@ -39,6 +39,18 @@ function textOf(content: unknown): string {
     .join("\n");
 }
 
+/** Everything that the policy said, turn by turn. */
+export function saidBy(turns: readonly Turn[]): string {
+  const own = turns.filter(({ isChoice }) => isChoice);
+  return own
+    .map(({ text, reasoning, calls }) =>
+      [reasoning, text, ...calls.map(({ name, arguments: given }) => `${name}(${given})`)]
+        .filter((part) => part !== "")
+        .join("\n"),
+    )
+    .join("\n\n");
+}
+
 function isObject(value: unknown): value is Loose {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

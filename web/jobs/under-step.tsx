@@ -1,4 +1,4 @@
-// A try under a step of its policy. Under the step that sampled it, every log-probability comes out the same to the last bit:
+// A rollout under a step of its policy. Under the step that sampled it, every log-probability comes out the same to the last bit:
 // the proof of replay. Under another step, the colours show what has become likelier since.
 import type { Checkpoint, TrainableModel } from "../../src/client/types.ts";
 import { number } from "../format.ts";

@@ -1,5 +1,5 @@
 // A job with its groups, kept fresh by its events while it is open.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
@@ -52,5 +52,7 @@ export function useJob(id: string, pages: number): LiveJob {
     };
   }, [id, isKnown]);
   const ofType = (type: string) => events.filter((event) => event.type === type);
-  return { job, groups, gradientSteps: ofType("gradient_step"), warnings: ofType("training_warning") };
+  const gradientSteps = useMemo(() => ofType("gradient_step"), [events]);
+  const warnings = useMemo(() => ofType("training_warning"), [events]);
+  return { job, groups, gradientSteps, warnings };
 }

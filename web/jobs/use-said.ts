@@ -1,9 +1,9 @@
-// The tries of a job in which a text is said. The server searches them, some groups at a time.
+// The rollouts of a job in which a text is said. The server searches them, some groups at a time.
 import { useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
 import { jobPath } from "./records.ts";
 
-/** Tries by group. */
+/** Rollouts by group. */
 export type Said = ReadonlyMap<number, readonly number[]>;
 
 /** How long nothing is typed before the search begins. */

@@ -1,7 +1,8 @@
 // One line about the server: its model and what runs. Asking for the load every few seconds also notices a server that is
 // gone.
 import { useEffect, useState } from "preact/hooks";
-import { count } from "../format.ts";
+import { count, percent } from "../format.ts";
+import { openJobs } from "../jobs/open-jobs.ts";
 import { noteLost } from "../server.ts";
 import { facts } from "../server-facts.ts";
 
@@ -19,8 +20,28 @@ export function ServerState() {
           <span>{count(server.limits.max_model_len, "token")} of context</span>
         </>
       )}
-      {running !== null && <span>{running} running</span>}
+      {running !== null && <span>{count(running, "request")} running</span>}
+      <Training />
     </header>
+  );
+}
+
+/** What trains at the moment; nothing if nothing does. */
+function Training() {
+  const all = [...openJobs.value];
+  const running = all.filter(([, { status }]) => status === "RUNNING");
+  if (all.length === 0) return null;
+  const waiting = all.length - running.length;
+  const [only] = running;
+  return (
+    <a href={running.length === 1 ? `/jobs/${encodeURIComponent(only![0])}` : "/jobs"}>
+      {running.length === 1
+        ? `1 job trains ${percent(only![1].progress)}`
+        : running.length > 1
+          ? `${running.length} jobs train`
+          : ""}
+      {waiting > 0 && `${running.length > 0 ? ", " : ""}${count(waiting, "job")} waiting`}
+    </a>
   );
 }
 

@@ -2,6 +2,7 @@
 // everywhere.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { JobNotices } from "../jobs/job-notices.tsx";
 import { useShortcuts } from "../keys.ts";
 import { NoTraining } from "../pages/no-training.tsx";
 import { NotFound } from "../pages/not-found.tsx";
@@ -78,6 +79,7 @@ export function Shell() {
       <div class="frame">
         <Banner />
         <ServerState />
+        {may("training") && facts.value?.features.training === true && <JobNotices />}
         <main id="content" tabIndex={-1}>
           <PageOrReason page={page} />
         </main>
