@@ -25,9 +25,10 @@ export class Notes {
     await this.#context.transaction(async ({ noteTable, modelTable }) => {
       if (isEmpty) return noteTable.remove(note.subject);
       if ((await modelTable.get(note.modelId)) === null) throw new TrainingError("unknown_model", { id: note.modelId });
-      const isFull = (await noteTable.count(note.owner)) >= MOST_NOTES;
-      if (isFull && !(await noteTable.has(note.subject)))
+      const isNew = !(await noteTable.has(note.subject));
+      if (isNew && (await noteTable.count(note.owner)) >= MOST_NOTES) {
         throw new TrainingError("too_many_notes", { limit: MOST_NOTES });
+      }
       await noteTable.put(row);
     });
     return row;
