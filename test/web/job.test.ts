@@ -340,7 +340,7 @@ inBrowser("the page of a job", (bench) => {
       });
       await during("group", async () => {
         await page.getByRole("link", { name: "999", exact: true }).click();
-        await page.getByText("the same as the best").first().waitFor();
+        await page.locator(".rollout ins").first().waitFor();
       });
       await during("rollout", async () => {
         await page.getByRole("link", { name: "Rollout 2", exact: true }).click();

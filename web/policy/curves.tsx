@@ -1,5 +1,5 @@
 // Curves of policies or jobs, several in one chart. What was smoothed stays visible, pale.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart, type Series } from "../parts/chart.tsx";
 import { type Columns, chartsOf, smoothed, together } from "./curve-charts.ts";
 import type { CurveSettings } from "./curve-settings.ts";
@@ -30,6 +30,14 @@ export function Curves({ sources, settings }: CurvesProps) {
     const { xs, rows: rowsOf } = together(sources.map(({ columns }) => (columns[x] ?? []).map(Number)));
     return rows.map((row) => ({ ...row, xs, series: seriesOf(row.keys, sources, rowsOf, smoothing) }));
   }, [sources, x, smoothing, pattern, keys]);
+  // one chart per task: making all of them at once would hold up everything else
+  const [ready, setReady] = useState(1);
+  const isMaking = charts !== null && ready < charts.length;
+  useEffect(() => {
+    if (!isMaking) return;
+    const timer = setTimeout(() => setReady(ready + 1));
+    return () => clearTimeout(timer);
+  }, [ready, isMaking]);
   if (charts === null) {
     return (
       <p class="problem" role="alert">
@@ -42,7 +50,7 @@ export function Curves({ sources, settings }: CurvesProps) {
   }
   return (
     <div class="charts">
-      {charts.map(({ title, meaning, xs, series }) => (
+      {charts.slice(0, ready).map(({ title, meaning, xs, series }) => (
         <Chart
           key={title}
           title={title}
