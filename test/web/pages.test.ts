@@ -46,7 +46,7 @@ inBrowser("every page", (bench) => {
       name: "policy",
       path: "/policies/POLICY",
       isReady: async (page) => {
-        await page.locator("canvas").first().waitFor();
+        await page.locator('.charts[aria-busy="false"] canvas').first().waitFor();
         await page.getByRole("link", { name: "Chat with step 1" }).waitFor();
       },
       open: (page) => page.getByRole("button", { name: "Roll back to step 0" }).click(),
@@ -77,6 +77,7 @@ inBrowser("every page", (bench) => {
       isReady: async (page) => {
         await page.getByText("nothing to learn", { exact: true }).waitFor();
         await page.getByRole("img", { name: /^Loss of/ }).waitFor();
+        await page.locator('.charts[aria-busy="false"] canvas').first().waitFor();
       },
       open: async (page) => {
         await page.getByText("Left out, and why").click();

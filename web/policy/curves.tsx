@@ -49,7 +49,7 @@ export function Curves({ sources, settings }: CurvesProps) {
     return <p class="muted">{pattern === "" ? "Nothing was trained yet." : `No metric matches “${pattern}”.`}</p>;
   }
   return (
-    <div class="charts">
+    <div class="charts" aria-busy={isMaking}>
       {charts.slice(0, ready).map(({ title, meaning, xs, series }) => (
         <Chart
           key={title}
