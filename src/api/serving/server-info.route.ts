@@ -85,7 +85,8 @@ export function registerServerInfo(app: FastifyInstance, service: Service): void
   );
 }
 
-function describeServer({ config, engine, models, facts, defaults, reasoning, toolFormat, startedAt }: Service) {
+function describeServer(service: Service) {
+  const { config, engine, models, facts, defaults, reasoning, toolFormat, startedAt, accountOf } = service;
   const { info } = engine;
   const { running, waiting } = engine.stats();
   return {
@@ -130,7 +131,7 @@ function describeServer({ config, engine, models, facts, defaults, reasoning, to
       auto_tool_choice: config.enableAutoToolChoice,
     },
     features: {
-      training: config.training && info.maxLoras > 0,
+      training: config.training && accountOf !== null && info.maxLoras > 0,
       training_runs: config.training && config.trainer === "onnx",
       adapters: info.maxLoras > 0,
       prefix_cache: config.enablePrefixCaching,
