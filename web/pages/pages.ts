@@ -30,7 +30,13 @@ export const PAGES: readonly PageRow[] = [
     key: null,
     component: lazy(async () => (await import("./policy.tsx")).Policy),
   },
-  { path: "/jobs", title: "Jobs", key: "j", component: lazy(async () => (await import("./jobs.tsx")).Jobs) },
+  {
+    path: "/jobs",
+    trains: true,
+    title: "Jobs",
+    key: "j",
+    component: lazy(async () => (await import("./jobs.tsx")).Jobs),
+  },
   {
     path: "/serving",
     title: "Serving",
