@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, inject } from "vitest";
-import { MIGRATIONS, type Migration } from "../src/store/migrations.ts";
+import { forPostgres, MIGRATIONS, type Migration } from "../src/store/migrations.ts";
 import { openPostgres } from "../src/store/postgres/open.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
 import type { Store } from "../src/store/store.ts";
@@ -28,6 +28,12 @@ export interface OpenStore {
 /** Call it at the top of a `describe`. */
 export function storesOf(kind: StoreKind): OpenStore {
   return kind === "SQLite" ? Object.assign(openFile, { database: async () => null }) : postgresStores();
+}
+
+/** The statements of a migration, for a store that is open already. */
+export function statementsOf(kind: StoreKind, { sqlite, postgres }: Migration): string[] {
+  const sql = kind === "SQLite" ? sqlite : (postgres ?? forPostgres(sqlite));
+  return sql.split(";").filter((statement) => statement.trim() !== "");
 }
 
 async function openFile(folder: string, migrations = MIGRATIONS): Promise<Store> {

@@ -1,16 +1,25 @@
 // The schema, as a list of migrations. A migration that was released never changes; every change is a new one at the
 // end. The position in the list is the version number. A migration only adds, so that servers of the version before can
 // go on while others are updated.
-import { POSTGRES_BASELINE } from "./postgres/postgres-baseline.ts";
 
-// The migrations from before there was a store in PostgreSQL. They belong at the beginning of the list in migrations.ts.
-
-interface BeforePostgres {
+/** The SQL has no parameters and may have several statements. */
+export interface Migration {
   name: string;
   sqlite: string;
+  /** Only where PostgreSQL needs other words; else it is made from the SQL of SQLite. */
+  postgres?: string;
 }
 
-const training: BeforePostgres = {
+/** Numbers have 64 bits and text sorts by bytes, as in SQLite. */
+export function forPostgres(sql: string): string {
+  return sql
+    .replaceAll("INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY")
+    .replaceAll(/\bINTEGER\b/g, "BIGINT")
+    .replaceAll(/\bREAL\b/g, "DOUBLE PRECISION")
+    .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');
+}
+
+const training: Migration = {
   name: "models, steps, jobs and events of training",
   sqlite: `
     CREATE TABLE models (
@@ -74,7 +83,7 @@ const training: BeforePostgres = {
   `,
 };
 
-const tokens: BeforePostgres = {
+const tokens: Migration = {
   name: "access tokens",
   // hash: SHA-256 of the token, hex. scopes: space-separated. Times: Unix seconds; NULL = never.
   sqlite: `
@@ -90,13 +99,13 @@ const tokens: BeforePostgres = {
   `,
 };
 
-const deletedModels: BeforePostgres = {
+const deletedModels: Migration = {
   name: "jobs and events of deleted models",
   // since this version they are deleted with their model
   sqlite: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
 };
 
-const rewardSpreads: BeforePostgres = {
+const rewardSpreads: Migration = {
   name: "the spread of rewards of a job",
   // before, only the step had it, until the step was pruned or the metric was overwritten
   sqlite: `
@@ -106,9 +115,10 @@ const rewardSpreads: BeforePostgres = {
       WHERE steps.model_id = jobs.model_id AND steps.step = jobs.to_step
     ) WHERE to_step IS NOT NULL;
   `,
+  postgres: "ALTER TABLE jobs ADD COLUMN reward_std_dev DOUBLE PRECISION;", // no jobs are there yet
 };
 
-const runs: BeforePostgres = {
+const runs: Migration = {
   name: "training runs",
   // A run is a model that its client trains operation by operation; the operations are jobs. spec: JSON as the client
   // sent it. request_id: of the request that made the run.
@@ -126,7 +136,7 @@ const runs: BeforePostgres = {
   `,
 };
 
-const modelOrder: BeforePostgres = {
+const modelOrder: Migration = {
   name: "the order of models",
   // A column of its own: a rowid may change with VACUUM, and other databases have none. A table that others refer to
   // cannot be made again with another key, so a trigger numbers new rows.
@@ -138,31 +148,20 @@ const modelOrder: BeforePostgres = {
       UPDATE models SET seq = (SELECT COALESCE(MAX(seq), 0) + 1 FROM models) WHERE id = NEW.id;
     END;
   `,
+  postgres: `
+    ALTER TABLE models ADD COLUMN seq BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE;
+    CREATE INDEX models_by_name ON models (name);
+  `,
 };
-
-const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
-
-/** The SQL has no parameters and may have several statements. The two make the same tables. */
-export interface Migration {
-  name: string;
-  sqlite: string;
-  postgres: string;
-}
 
 const stepFiles: Migration = {
   name: "the files of steps",
   // folder: inside the folder of the model; NULL = "step-N", as before. digest: SHA-256 of the files, hex; NULL = from
   // before.
   sqlite: "ALTER TABLE steps ADD COLUMN folder TEXT; ALTER TABLE steps ADD COLUMN digest TEXT;",
-  postgres: `ALTER TABLE steps ADD COLUMN folder TEXT COLLATE "C", ADD COLUMN digest TEXT COLLATE "C";`,
 };
 
-const leases: Migration = {
-  name: "leases of running jobs, and servers",
-  // worker: id of the server that runs the job. Times: milliseconds since 1970 by the clock of the database. The view
-  // gives that clock the same name everywhere. facts: JSON.
-  sqlite: `
-    CREATE VIEW clock AS SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms;
+const leaseTables = `
     ALTER TABLE jobs ADD COLUMN worker TEXT;
     ALTER TABLE jobs ADD COLUMN lease_until INTEGER;
     ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
@@ -176,29 +175,25 @@ const leases: Migration = {
       seen_at INTEGER NOT NULL,
       facts TEXT NOT NULL
     );
+  `;
+
+const leases: Migration = {
+  name: "leases of running jobs, and servers",
+  // worker: id of the server that runs the job. Times: milliseconds since 1970 by the clock of the database. The view
+  // gives that clock the same name everywhere. facts: JSON.
+  sqlite: `
+    CREATE VIEW clock AS SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms;
+    ${leaseTables}
   `,
   postgres: `
     CREATE VIEW clock AS SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now_ms;
-    ALTER TABLE jobs ADD COLUMN worker TEXT COLLATE "C";
-    ALTER TABLE jobs ADD COLUMN lease_until BIGINT;
-    ALTER TABLE jobs ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
-    CREATE UNIQUE INDEX jobs_one_running ON jobs (model_id) WHERE status = 'RUNNING';
-    CREATE INDEX jobs_open ON jobs (model_id, seq) WHERE status IN ('PENDING', 'RUNNING');
-    CREATE TABLE servers (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      role TEXT COLLATE "C" NOT NULL,
-      address TEXT COLLATE "C" NOT NULL,
-      version TEXT COLLATE "C" NOT NULL,
-      seen_at BIGINT NOT NULL,
-      facts TEXT COLLATE "C" NOT NULL
-    );
+    ${forPostgres(leaseTables)}
   `,
 };
 
 const ownersByStatus: Migration = {
   name: "jobs of an owner by status",
   sqlite: "CREATE INDEX jobs_by_owner_and_status ON jobs (owner, status, seq);",
-  postgres: "CREATE INDEX jobs_by_owner_and_status ON jobs (owner, status, seq);",
 };
 
 const removedSteps: Migration = {
@@ -212,45 +207,19 @@ const removedSteps: Migration = {
       removed_at INTEGER NOT NULL
     );
   `,
-  postgres: `
-    CREATE TABLE removed_steps (
-      folder TEXT COLLATE "C" PRIMARY KEY,
-      model_id TEXT COLLATE "C" NOT NULL,
-      step BIGINT,
-      removed_at BIGINT NOT NULL
-    );
-  `,
 };
 
 const storage: Migration = {
   name: "which folder has the files",
   // One row. database_id: of this database. folder_id: of the folder of --storage; NULL = none was used yet.
   sqlite: "CREATE TABLE storage (id INTEGER PRIMARY KEY, database_id TEXT NOT NULL, folder_id TEXT);",
-  postgres: `
-    CREATE TABLE storage (
-      id BIGINT PRIMARY KEY,
-      database_id TEXT COLLATE "C" NOT NULL,
-      folder_id TEXT COLLATE "C"
-    );
-  `,
 };
-
-/** Every token gets a workspace with its own id, which owns what the token owned. */
-const fillWorkspaces = `
-    INSERT INTO workspaces (id, name, entity, created_at)
-      SELECT id, CASE
-        WHEN name = '' OR name LIKE 'api-key-%'
-          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.id <> tokens.id AND other.name = tokens.name)
-          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.name || '-' || other.id = tokens.name)
-        THEN name || '-' || id ELSE name END, CASE WHEN name = '' THEN id ELSE name END, created_at
-      FROM tokens;
-    UPDATE tokens SET workspace = id;
-  `;
 
 const workspaces: Migration = {
   name: "workspaces",
   // entity: of models that are registered without one. tokens.workspace: NULL = made by an older version while servers
-  // are updated; its workspace has its own id. created_at: Unix seconds.
+  // are updated; its workspace has its own id. created_at: Unix seconds. Every token gets a workspace with its own id, which
+  // owns what the token owned.
   sqlite: `
     CREATE TABLE workspaces (
       id TEXT PRIMARY KEY,
@@ -259,17 +228,14 @@ const workspaces: Migration = {
       created_at INTEGER NOT NULL
     );
     ALTER TABLE tokens ADD COLUMN workspace TEXT;
-    ${fillWorkspaces}
-  `,
-  postgres: `
-    CREATE TABLE workspaces (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      name TEXT COLLATE "C" NOT NULL UNIQUE,
-      entity TEXT COLLATE "C" NOT NULL,
-      created_at BIGINT NOT NULL
-    );
-    ALTER TABLE tokens ADD COLUMN workspace TEXT COLLATE "C";
-    ${fillWorkspaces}
+    INSERT INTO workspaces (id, name, entity, created_at)
+      SELECT id, CASE
+        WHEN name = '' OR name LIKE 'api-key-%'
+          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.id <> tokens.id AND other.name = tokens.name)
+          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.name || '-' || other.id = tokens.name)
+        THEN name || '-' || id ELSE name END, CASE WHEN name = '' THEN id ELSE name END, created_at
+      FROM tokens;
+    UPDATE tokens SET workspace = id;
   `,
 };
 
@@ -294,42 +260,24 @@ const sessions: Migration = {
       expires_at INTEGER NOT NULL
     );
   `,
-  postgres: `
-    CREATE TABLE session_codes (
-      hash TEXT COLLATE "C" PRIMARY KEY,
-      token_id TEXT COLLATE "C",
-      key_hash TEXT COLLATE "C",
-      workspace TEXT COLLATE "C",
-      expires_at BIGINT NOT NULL,
-      until BIGINT NOT NULL
-    );
-    CREATE TABLE sessions (
-      hash TEXT COLLATE "C" PRIMARY KEY,
-      token_id TEXT COLLATE "C",
-      key_hash TEXT COLLATE "C",
-      workspace TEXT COLLATE "C",
-      expires_at BIGINT NOT NULL
-    );
-  `,
 };
+
+const listColumns = `
+    ALTER TABLE models ADD COLUMN forked_from TEXT;
+    ALTER TABLE models ADD COLUMN forked_step INTEGER;
+    ALTER TABLE steps ADD COLUMN reward REAL;
+    ALTER TABLE jobs ADD COLUMN totals TEXT;
+    ALTER TABLE jobs ADD COLUMN gradient_steps INTEGER;
+  `;
 
 const lists: Migration = {
   name: "what lists of models, steps and jobs show",
   // forked_from: id of a model, which may be gone. reward: "train/reward" of the metrics. totals: JSON of JobTotals.
   // gradient_steps: how many the job has in all; NULL = not known yet, or ended before this version.
-  sqlite: `
-    ALTER TABLE models ADD COLUMN forked_from TEXT;
-    ALTER TABLE models ADD COLUMN forked_step INTEGER;
-    ALTER TABLE steps ADD COLUMN reward REAL;
-    UPDATE steps SET reward = json_extract(metrics, '$."train/reward"');
-    ALTER TABLE jobs ADD COLUMN totals TEXT;
-    ALTER TABLE jobs ADD COLUMN gradient_steps INTEGER;
-  `,
+  sqlite: `${listColumns} UPDATE steps SET reward = json_extract(metrics, '$."train/reward"');`,
   postgres: `
-    ALTER TABLE models ADD COLUMN forked_from TEXT COLLATE "C", ADD COLUMN forked_step BIGINT;
-    ALTER TABLE steps ADD COLUMN reward DOUBLE PRECISION;
+    ${forPostgres(listColumns)}
     UPDATE steps SET reward = CAST(metrics::json ->> 'train/reward' AS DOUBLE PRECISION);
-    ALTER TABLE jobs ADD COLUMN totals TEXT COLLATE "C", ADD COLUMN gradient_steps BIGINT;
   `,
 };
 
@@ -341,22 +289,12 @@ const news: Migration = {
     CREATE TABLE deleted_models (id TEXT PRIMARY KEY, owner TEXT NOT NULL, deleted_at INTEGER NOT NULL);
     CREATE INDEX deleted_models_by_time ON deleted_models (deleted_at);
   `,
-  postgres: `
-    CREATE INDEX steps_by_time ON steps (created_at);
-    CREATE TABLE deleted_models (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      owner TEXT COLLATE "C" NOT NULL,
-      deleted_at BIGINT NOT NULL
-    );
-    CREATE INDEX deleted_models_by_time ON deleted_models (deleted_at);
-  `,
 };
 
 const tokenUse: Migration = {
   name: "when tokens were used last",
   // Unix seconds; NULL = never, or before this version.
   sqlite: "ALTER TABLE tokens ADD COLUMN last_used_at INTEGER;",
-  postgres: "ALTER TABLE tokens ADD COLUMN last_used_at BIGINT;",
 };
 
 const responses: Migration = {
@@ -376,28 +314,9 @@ const responses: Migration = {
     CREATE INDEX responses_by_use ON responses (used_at);
     CREATE INDEX responses_by_owner ON responses (owner, used_at, bytes);
   `,
-  postgres: `
-    CREATE TABLE responses (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      owner TEXT COLLATE "C" NOT NULL,
-      previous_id TEXT COLLATE "C",
-      used_at BIGINT NOT NULL,
-      bytes BIGINT NOT NULL,
-      response TEXT COLLATE "C" NOT NULL,
-      input TEXT COLLATE "C" NOT NULL
-    );
-    CREATE INDEX responses_by_use ON responses (used_at);
-    CREATE INDEX responses_by_owner ON responses (owner, used_at, bytes);
-  `,
 };
 
-const storedItems: Migration = {
-  name: "items of stored responses",
-  // owner: a workspace. previous_id: a response that may be gone. used_at: milliseconds since 1970. bytes: all that the response
-  // takes. inputs: how many of its items are input; they come first. item_bytes, response_bytes: of texts. item: JSON; NULL = a
-  // reference to item_id. stored_bytes: of a workspace. Responses of more than 32 MiB are left behind.
-  // PostgreSQL cannot look into JSON with U+0000.
-  sqlite: `
+const storedTables = `
     CREATE TABLE stored_responses (
       id TEXT PRIMARY KEY,
       owner TEXT NOT NULL,
@@ -422,6 +341,25 @@ const storedItems: Migration = {
     );
     CREATE INDEX stored_items_by_id ON stored_items (response_id, item_id);
     CREATE TABLE stored_bytes (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL);
+  `;
+
+const storedTotals = `
+    UPDATE stored_responses SET
+      items = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id),
+      item_bytes = (SELECT COALESCE(SUM(bytes), 0) FROM stored_items WHERE response_id = stored_responses.id);
+    UPDATE stored_responses SET bytes = 400 + 150 * items + response_bytes + item_bytes;
+    INSERT INTO stored_bytes SELECT owner, SUM(bytes) FROM stored_responses GROUP BY owner;
+    DELETE FROM responses;
+  `;
+
+const storedItems: Migration = {
+  name: "items of stored responses",
+  // owner: a workspace. previous_id: a response that may be gone. used_at: milliseconds since 1970. bytes: all that the response
+  // takes. inputs: how many of its items are input; they come first. item_bytes, response_bytes: of texts. item: JSON; NULL = a
+  // reference to item_id. stored_bytes: of a workspace. Responses of more than 32 MiB are left behind.
+  // PostgreSQL cannot look into JSON with U+0000.
+  sqlite: `
+    ${storedTables}
     INSERT INTO stored_responses
       SELECT id, owner, previous_id, used_at, bytes, 0, 0, 0, LENGTH(CAST(response AS BLOB)), response
       FROM responses WHERE bytes <= 33554432;
@@ -432,38 +370,10 @@ const storedItems: Migration = {
     INSERT INTO stored_items
       SELECT stored_responses.id, inputs + key, COALESCE(json_extract(value, '$.id'), ''), LENGTH(CAST(value AS BLOB)), value
       FROM stored_responses, json_each(response, '$.output');
-    UPDATE stored_responses SET
-      items = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id),
-      item_bytes = (SELECT COALESCE(SUM(bytes), 0) FROM stored_items WHERE response_id = stored_responses.id);
-    UPDATE stored_responses SET bytes = 400 + 150 * items + response_bytes + item_bytes;
-    INSERT INTO stored_bytes SELECT owner, SUM(bytes) FROM stored_responses GROUP BY owner;
-    DELETE FROM responses;
+    ${storedTotals}
   `,
   postgres: `
-    CREATE TABLE stored_responses (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      owner TEXT COLLATE "C" NOT NULL,
-      previous_id TEXT COLLATE "C",
-      used_at BIGINT NOT NULL,
-      bytes BIGINT NOT NULL,
-      inputs BIGINT NOT NULL,
-      items BIGINT NOT NULL,
-      item_bytes BIGINT NOT NULL,
-      response_bytes BIGINT NOT NULL,
-      response TEXT COLLATE "C" NOT NULL
-    );
-    CREATE INDEX stored_responses_by_use ON stored_responses (used_at);
-    CREATE INDEX stored_responses_by_owner ON stored_responses (owner, used_at, id, bytes);
-    CREATE TABLE stored_items (
-      response_id TEXT COLLATE "C" NOT NULL REFERENCES stored_responses (id) ON DELETE CASCADE,
-      position BIGINT NOT NULL,
-      item_id TEXT COLLATE "C" NOT NULL,
-      bytes BIGINT NOT NULL,
-      item TEXT COLLATE "C",
-      PRIMARY KEY (response_id, position)
-    );
-    CREATE INDEX stored_items_by_id ON stored_items (response_id, item_id);
-    CREATE TABLE stored_bytes (owner TEXT COLLATE "C" PRIMARY KEY, bytes BIGINT NOT NULL);
+    ${forPostgres(storedTables)}
     INSERT INTO stored_responses
       SELECT id, owner, previous_id, used_at, bytes, 0, 0, 0, OCTET_LENGTH(response), response
       FROM responses WHERE bytes <= 33554432;
@@ -474,12 +384,7 @@ const storedItems: Migration = {
     INSERT INTO stored_items
       SELECT stored_responses.id, inputs + place - 1, COALESCE(value ->> 'id', ''), OCTET_LENGTH(value::text), value::text
       FROM stored_responses, json_array_elements(REPLACE(response, '\\u0000', '\\ufffd')::json -> 'output') WITH ORDINALITY AS list (value, place);
-    UPDATE stored_responses SET
-      items = (SELECT COUNT(*) FROM stored_items WHERE response_id = stored_responses.id),
-      item_bytes = (SELECT COALESCE(SUM(bytes), 0) FROM stored_items WHERE response_id = stored_responses.id);
-    UPDATE stored_responses SET bytes = 400 + 150 * items + response_bytes + item_bytes;
-    INSERT INTO stored_bytes SELECT owner, SUM(bytes) FROM stored_responses GROUP BY owner;
-    DELETE FROM responses;
+    ${storedTotals}
   `,
 };
 
@@ -507,25 +412,6 @@ const accounts: Migration = {
       server TEXT NOT NULL,
       bytes INTEGER NOT NULL,
       until INTEGER NOT NULL
-    );
-    CREATE INDEX reservations_by_owner ON reservations (owner, bytes);
-  `,
-  postgres: `
-    ALTER TABLE steps ADD COLUMN metric_bytes BIGINT NOT NULL DEFAULT 0;
-    UPDATE steps SET metric_bytes = OCTET_LENGTH(metrics);
-    ALTER TABLE removed_steps ADD COLUMN owner TEXT COLLATE "C", ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
-    ALTER TABLE jobs ADD COLUMN open_bytes BIGINT NOT NULL DEFAULT 0, ADD COLUMN gradient_bytes BIGINT NOT NULL DEFAULT 0,
-      ADD COLUMN record_bytes BIGINT NOT NULL DEFAULT 0, ADD COLUMN result_bytes BIGINT NOT NULL DEFAULT 0;
-    UPDATE jobs SET result_bytes = 2048 + OCTET_LENGTH(config) + COALESCE(OCTET_LENGTH(report), 0) + 2048 * COALESCE(gradient_steps, 0);
-    CREATE INDEX steps_by_bytes ON steps (model_id, bytes, metric_bytes);
-    CREATE INDEX jobs_by_bytes ON jobs (owner, status, open_bytes, gradient_bytes, record_bytes, result_bytes);
-    CREATE TABLE accounts (owner TEXT COLLATE "C" PRIMARY KEY, changes BIGINT NOT NULL);
-    CREATE TABLE reservations (
-      id TEXT COLLATE "C" PRIMARY KEY,
-      owner TEXT COLLATE "C" NOT NULL,
-      server TEXT COLLATE "C" NOT NULL,
-      bytes BIGINT NOT NULL,
-      until BIGINT NOT NULL
     );
     CREATE INDEX reservations_by_owner ON reservations (owner, bytes);
   `,
@@ -568,8 +454,12 @@ const notes: Migration = {
 };
 
 export const MIGRATIONS: readonly Migration[] = [
-  // PostgreSQL begins with the last of these, which makes all tables at once
-  ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
+  training,
+  tokens,
+  deletedModels,
+  rewardSpreads,
+  runs,
+  modelOrder,
   stepFiles,
   leases,
   ownersByStatus,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../test/stores.ts";
+import { freshStores, STORES, statementsOf } from "../../test/stores.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { Store } from "./store.ts";
 import { ResponseTable } from "./tables/responses.ts";
@@ -155,9 +155,8 @@ describe.each(STORES)("workspaces on %s", (kind) => {
         name,
       );
     }
-    const later = MIGRATIONS.slice(at).map(({ sqlite, postgres }) => (kind === "SQLite" ? sqlite : postgres));
-    for (const sql of later.join(";").split(";")) {
-      if (sql.trim() !== "") await store.run(sql);
+    for (const migration of MIGRATIONS.slice(at)) {
+      for (const sql of statementsOf(kind, migration)) await store.run(sql);
     }
     const found = (await new TokenStore(store).list()).map(({ id, workspace }) => [id, workspace]);
     expect(Object.fromEntries(found)).toEqual({

@@ -1,7 +1,7 @@
 // Opens a PostgreSQL database and brings its schema up to date.
 import pg from "pg";
 import { OperatorError } from "../../errors/faults.ts";
-import { MIGRATIONS, type Migration, newerSchema } from "../migrations.ts";
+import { forPostgres, MIGRATIONS, type Migration, newerSchema } from "../migrations.ts";
 import type { Store } from "../store.ts";
 import { clientConfig, whyUnusable } from "./connections.ts";
 import { PostgresStore } from "./store.ts";
@@ -48,9 +48,9 @@ async function readVersion(client: Client, migrations: readonly Migration[]): Pr
 }
 
 async function apply(client: Client, migration: Migration, version: number): Promise<void> {
-  if (migration.postgres === "") return;
+  const sql = migration.postgres ?? forPostgres(migration.sqlite);
   try {
-    await client.query(migration.postgres);
+    await client.query(sql);
   } catch (error) {
     const why = (error as Error).message;
     throw new OperatorError(`migration ${version} (${migration.name}) failed: ${why}`, { cause: error });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../../test/stores.ts";
+import { freshStores, STORES, statementsOf } from "../../../test/stores.ts";
 import { MIGRATIONS } from "../migrations.ts";
 import { bytesOf, type NewResponse, ResponseTable, type StoredItem } from "./responses.ts";
 
@@ -103,9 +103,7 @@ describe.each(STORES)("responses in %s", (kind) => {
       VALUES (?1, 'me', ?2, 5, ?3, ?4, ?5)`;
     await folderStore.run(insert, "a", null, 100, response, input);
     await folderStore.run(insert, "b", "a", 2 ** 26, response, input);
-    for (const sql of MIGRATIONS[at]![kind === "SQLite" ? "sqlite" : "postgres"].split(";")) {
-      if (sql.trim() !== "") await folderStore.run(sql);
-    }
+    for (const sql of statementsOf(kind, MIGRATIONS[at]!)) await folderStore.run(sql);
     const table = new ResponseTable(folderStore, { bytes: 1e6, days: 10 }, () => 6);
     expect(await table.get("me", "a")).toBe(response);
     expect(await table.get("me", "b")).toBeNull();
