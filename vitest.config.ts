@@ -29,6 +29,7 @@ const MATRIX = [
   "test/wire/fuzz.test.ts",
   "test/reference/{family-tasks,minimind,rounded-gradients,rounded-logits}.test.ts",
   "test/e2e/{mini,structured-output*,training-learns}.test.ts",
+  "test/mini/**",
 ];
 
 /** Files of test/wire/ whose tests ask an engine. */
@@ -64,7 +65,7 @@ const KERNEL_TESTS = [
   "test/reference/{fixtures,batch-invariance,trainer}.test.ts",
 ];
 
-const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts", "web/**/*.test.{ts,tsx}"];
+const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "web/**/*.test.{ts,tsx}"];
 const INSTALLED = "**/node_modules/**";
 const BROWSER = { globalSetup: ["test/temporary-folder.ts", "test/web/find-browser.ts"] };
 const POSTGRES = {

@@ -128,7 +128,9 @@ it("copies files that exist and that .dockerignore lets through", () => {
 
 it("sends the builder nothing else", () => {
   expect(
-    ["node_modules", ".git", "docs", "test", "src/api/server.test.ts", "models/flywheel-mini/recipe/x"].filter(isSent),
+    ["node_modules", ".git", "docs", "test", "src/api/server.test.ts", "models/flywheel-mini/recipe.tar.xz"].filter(
+      isSent,
+    ),
   ).toEqual([]);
   const used = (path: string) =>
     copied.some((source) => `${path}/`.startsWith(`${source}/`) || source.startsWith(`${path}/`));

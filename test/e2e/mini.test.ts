@@ -5,17 +5,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { heldOutCases } from "../../models/flywheel-mini/recipe/cases.ts";
-import { replyTo } from "../../models/flywheel-mini/recipe/chat-api.ts";
-import { grade } from "../../models/flywheel-mini/recipe/grade.ts";
-import { inParallel } from "../../models/flywheel-mini/recipe/in-parallel.ts";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { heldOutCases } from "../mini/cases.ts";
+import { inParallel, replyTo } from "../mini/endpoint.ts";
+import { grade } from "../mini/grade.ts";
 
 const PER_TASK = 10;
 const data = mkdtempSync(join(tmpdir(), "flywheel-mini-"));
-const cases = heldOutCases("suite", PER_TASK);
+const cases = heldOutCases(PER_TASK);
 let server: RunningServer;
 
 beforeAll(async () => {
@@ -41,9 +40,9 @@ afterAll(async () => {
 
 async function graded(task: string): Promise<{ form: number; right: number }> {
   const mine = cases.filter((one) => one.task === task);
-  const grades = await inParallel(mine, PER_TASK, async ({ conversation }) => {
-    const reply = await replyTo({ baseUrl: server.url, apiKey: "k" }, conversation, { temperature: 0 });
-    return grade(conversation.check!, reply);
+  const grades = await inParallel(mine, PER_TASK, async (one) => {
+    const reply = await replyTo({ baseUrl: server.url, apiKey: "k" }, one, { temperature: 0 });
+    return grade(one.check, reply);
   });
   return { form: grades.filter((one) => one.format).length, right: grades.filter((one) => one.pass).length };
 }

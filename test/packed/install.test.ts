@@ -166,7 +166,7 @@ describe("the installed package", () => {
     )) {
       expect(files).toContain(target.slice(2));
     }
-    expect(files.filter((file) => /\.map$|^src\/|^dist\/.*\.test\.|\/recipe\/|__pycache__/.test(file))).toEqual([]);
+    expect(files.filter((file) => /\.map$|^src\/|^dist\/.*\.test\.|\/recipe[/.]|__pycache__/.test(file))).toEqual([]);
   });
 
   it("runs as npx flywheel in its folder, and after a global install", async () => {

@@ -25,7 +25,7 @@ export const TIERS = {
   test: () => [
     build,
     { name: "lint", command: binary("biome"), args: ["check", "."] },
-    ...["tsconfig.json", "web", "bench/tsconfig.json", "models/flywheel-mini/recipe"].map((project) => ({
+    ...["tsconfig.json", "web", "bench/tsconfig.json"].map((project) => ({
       name: `types of ${project}`,
       command: binary("tsc"),
       args: ["-p", project, "--noEmit"],
