@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attention/shape.h"
 #include "threads/crew.h"
 
 // --- linear/linear.c: y = x · W + bias with rounded weights ---
@@ -45,21 +46,6 @@ bool linear_map(const LinearWeights *weights, const LinearPrologue *prologue, co
                 const Adapters *adapters, const float *residual, float *y, const Crew *crew);
 
 // --- attention/attention.c: attention over a paged cache ---
-
-typedef struct {
-  size_t heads, kv_heads, head_dim;
-  size_t block;   // positions per block
-  size_t window;  // positions that a token sees, itself included; 0 = all before it
-  float scale;    // factor on scores
-  float softcap;  // 0 = none
-  bool half;      // the cache holds numbers of two bytes (rows/half.h)
-} AttentionShape;
-
-// Bytes of one number of the cache.
-size_t attention_element_bytes(const AttentionShape *shape);
-
-// Numbers of one block of one layer. Keys first, [kv_heads][head_dim][block], then values, [kv_heads][block][head_dim].
-size_t attention_block_elements(const AttentionShape *shape);
 
 // New rows of one sequence: rows first_row .. first_row + count - 1 are its positions start .. start + count - 1.
 // `blocks`: where the blocks of positions 0 .. start + count - 1 lie in the cache, in order.

@@ -8,14 +8,6 @@
 // Numbers that a thread stores, roughly.
 #define STORED_PER_US 2000
 
-size_t attention_element_bytes(const AttentionShape *shape) {
-  return shape->half ? sizeof(uint16_t) : sizeof(float);
-}
-
-size_t attention_block_elements(const AttentionShape *shape) {
-  return 2 * shape->kv_heads * shape->head_dim * shape->block;
-}
-
 // --- Storing ---
 
 // Rows of one span that lie in one block.
