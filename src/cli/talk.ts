@@ -4,14 +4,15 @@ import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { BUNDLED_NAME } from "../app/model-files.ts";
+import { ApiError, type ChatChunk, type Message } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
-import { serverSentEvents } from "../client/server-sent-events.ts";
 import { loadConfig } from "../config/load.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { addOptionFlags, givenFlags } from "./flags.ts";
 import {
   addTargetOptions,
+  clientFor,
   readNumber,
   runningServer,
   type TargetOptions,
@@ -20,71 +21,9 @@ import {
   whileServing,
 } from "./servers.ts";
 
-// A minimal streaming client for chat completions: one POST, server-sent events in, pieces of text out.
-
-interface ChatTarget {
-  /** Ends in /v1. */
+interface Partner {
   url: string;
-  apiKey: string;
-  model?: string | undefined;
-  maxTokens?: number | undefined;
-  temperature?: number | undefined;
-}
-
-interface ChatMessage {
-  role: string;
-  content: string;
-}
-
-export interface ReplyPiece {
-  kind: "content" | "reasoning";
-  text: string;
-}
-
-interface Chunk {
-  error?: { message: string };
-  choices?: { delta: { content?: string | null; reasoning?: string | null; reasoning_content?: string | null } }[];
-}
-
-async function* streamReply(
-  target: ChatTarget,
-  messages: readonly ChatMessage[],
-  signal: AbortSignal,
-): AsyncGenerator<ReplyPiece> {
-  const body = {
-    messages,
-    stream: true,
-    model: target.model,
-    max_completion_tokens: target.maxTokens,
-    temperature: target.temperature,
-  };
-  const response = await fetch(`${target.url}/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${target.apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal,
-  });
-  if (!response.ok || response.body === null) {
-    const text = await response.text();
-    throw new OperatorError(`the server answered ${response.status}: ${errorMessage(text)}`);
-  }
-  for await (const { data } of serverSentEvents(response.body)) {
-    if (data === "[DONE]") return;
-    const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error !== undefined) throw new OperatorError(chunk.error.message);
-    const delta = chunk.choices?.[0]?.delta;
-    const reasoning = delta?.reasoning ?? delta?.reasoning_content;
-    if (reasoning) yield { kind: "reasoning", text: reasoning };
-    if (delta?.content) yield { kind: "content", text: delta.content };
-  }
-}
-
-function errorMessage(text: string): string {
-  try {
-    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
-  } catch {
-    return text.slice(0, 500); // not JSON, perhaps a proxy's error page
-  }
+  ask(messages: Message[], signal: AbortSignal): AsyncGenerator<ChatChunk>;
 }
 
 interface TalkOptions {
@@ -102,32 +41,34 @@ function addTalkOptions(command: Command): Command {
 
 /** Without a question, it is a conversation. `model` undefined: the server's. Resolves when the person has left. */
 async function talk(
-  { baseUrl, apiKey }: ServerAddress,
+  address: ServerAddress,
   model: string | undefined,
   question: readonly string[],
   options: TalkOptions,
 ): Promise<void> {
-  const base = baseUrl.replace(/\/+$/, "");
-  const target = {
-    url: base.endsWith("/v1") ? base : `${base}/v1`,
-    apiKey,
+  const fields = {
     model,
-    maxTokens: readNumber(options.maxTokens, "--max-tokens"),
+    max_completion_tokens: readNumber(options.maxTokens, "--max-tokens"),
     temperature: readNumber(options.temperature, "--temperature"),
   };
-  const history: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
-  if (question.length === 0) return converse(target, history);
+  const client = clientFor(address, 0);
+  const partner: Partner = {
+    url: address.baseUrl,
+    ask: (messages, signal) => client.chatStream({ ...fields, messages }, signal),
+  };
+  const history: Message[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
+  if (question.length === 0) return converse(partner, history);
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal);
   try {
-    await answer(target, [...history, { role: "user", content: question.join(" ") }], stop);
+    await answer(partner, [...history, { role: "user", content: question.join(" ") }], stop);
   } finally {
     process.off("SIGINT", onSignal);
   }
 }
 
-async function converse(target: ChatTarget, history: ChatMessage[]): Promise<void> {
+async function converse(partner: Partner, history: Message[]): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: "> " });
   let answering: AbortController | null = null;
   terminal.on("SIGINT", () => (answering === null ? terminal.close() : answering.abort()));
@@ -137,7 +78,7 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
       const question = { role: "user", content: line };
       answering = new AbortController();
       try {
-        const content = await answer(target, [...history, question], answering);
+        const content = await answer(partner, [...history, question], answering);
         history.push(question, { role: "assistant", content });
       } catch (error) {
         // The conversation continues without the question that the server refused.
@@ -154,20 +95,26 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
 }
 
 /** Prints the answer as it arrives. Aborting `stop` ends it and keeps the text so far. Throws OperatorError if the server refuses or is not there. */
-async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop: AbortController): Promise<string> {
+async function answer({ url, ask }: Partner, messages: Message[], stop: AbortController): Promise<string> {
   let text = "";
   let begun = false;
   try {
-    for await (const piece of streamReply(target, messages, stop.signal)) {
-      begun = true;
-      const dimmed = piece.kind === "reasoning" && process.stdout.isTTY && !process.env.NO_COLOR;
-      process.stdout.write(dimmed ? `\u001b[2m${piece.text}\u001b[22m` : piece.text);
-      text += piece.kind === "content" ? piece.text : "";
+    for await (const { choices } of ask(messages, stop.signal)) {
+      const delta = choices?.[0]?.delta ?? {};
+      const reasoning = (delta.reasoning ?? delta.reasoning_content) || "";
+      const dimmed = reasoning !== "" && process.stdout.isTTY && !process.env.NO_COLOR;
+      const content = delta.content ?? "";
+      process.stdout.write((dimmed ? `\u001b[2m${reasoning}\u001b[22m` : reasoning) + content);
+      begun ||= reasoning + content !== "";
+      text += content;
     }
   } catch (error) {
     if (!stop.signal.aborted) {
       if (begun) process.stdout.write("\n");
-      throw isConnectionFault(error) ? unreachable(target.url, error) : error;
+      if (isConnectionFault(error)) throw unreachable(url, error);
+      if (!(error instanceof ApiError)) throw error;
+      const { status, message } = error;
+      throw new OperatorError(status === 200 ? message : `the server answered ${message}`, { cause: error });
     }
   }
   process.stdout.write("\n");

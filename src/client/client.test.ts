@@ -103,6 +103,23 @@ describe("client", () => {
     expect(asked).toHaveLength(2);
   });
 
+  it("yields the pieces of a streamed reply until it is done or breaks off", async () => {
+    const piece = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+    const { client, asked } = canned([
+      () => new Response(`${piece("a")}${piece("b")}data: [DONE]\n\n`),
+      () => new Response(`${piece("a")}data: {"error":{"message":"it broke"}}\n\n`),
+    ]);
+    const read = async (seen: unknown[]) => {
+      for await (const chunk of client.chatStream({ messages: [] })) seen.push(chunk.choices[0]?.delta.content);
+      return seen;
+    };
+    expect(await read([])).toEqual(["a", "b"]);
+    expect(asked[0]).toMatchObject({ method: "POST", url: "http://server/v1/chat/completions" });
+    const seen: unknown[] = [];
+    await expect(read(seen)).rejects.toMatchObject({ name: "ApiError", status: 200, message: "it broke" });
+    expect(seen).toEqual(["a"]);
+  });
+
   it("reads all pages of a list", async () => {
     const { client, asked } = canned([
       ok({ data: [{ id: "a" }, { id: "b" }], has_more: true }),

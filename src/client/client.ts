@@ -1,8 +1,9 @@
 // A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. It has no
 // dependencies, and runs in Node and in browsers. rollouts.ts gathers rollouts in groups.
-import { backoffMs, Connection, type ConnectionOptions, isConnectionFault, sleep } from "./http.ts";
+import { ApiError, backoffMs, Connection, type ConnectionOptions, isConnectionFault, sleep } from "./http.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type {
+  ChatChunk,
   ChatCompletion,
   Checkpoint,
   DeletedCheckpoints,
@@ -130,6 +131,21 @@ export class FlywheelClient {
 
   chat(body: { model: string; messages: Message[]; [field: string]: unknown }, signal?: AbortSignal) {
     return this.#connection.json<ChatCompletion>("POST", "/chat/completions", { body, signal });
+  }
+
+  /** Yields the pieces of a reply. Throws ApiError also when the reply breaks off with an error; its status is 200 then. */
+  async *chatStream(
+    body: { model?: string | undefined; messages: Message[]; [field: string]: unknown },
+    signal?: AbortSignal,
+  ): AsyncGenerator<ChatChunk> {
+    const options = { body: { ...body, stream: true }, signal };
+    const response = await this.#connection.request("POST", "/chat/completions", options);
+    for await (const { data } of serverSentEvents(response.body!)) {
+      if (data === "[DONE]") return;
+      const chunk = JSON.parse(data) as ChatChunk & { error?: { message: string } };
+      if (chunk.error !== undefined) throw new ApiError(response.status, chunk.error.message, chunk);
+      yield chunk;
+    }
   }
 
   /** Submits a job and returns at once. */

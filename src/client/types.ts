@@ -169,6 +169,16 @@ export interface ChatCompletion {
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
+/** A piece of a reply that is streamed. */
+export interface ChatChunk {
+  id: string;
+  model: string;
+  choices: {
+    delta: { content?: string | null; reasoning?: string | null; reasoning_content?: string | null };
+    finish_reason: string | null;
+  }[];
+}
+
 export interface Trajectory {
   messages_and_choices: (Message | Choice)[];
   tools?: unknown[] | null;

@@ -1,5 +1,6 @@
 // Talks to one replica over HTTP as the remote engine does: token ids to /v1/completions, every sampling field explicit.
 // It trusts nothing in the replies: a reply without token ids is a ReplicaError, not a crash.
+import { serverSentEvents } from "../../client/server-sent-events.ts";
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { encodeChat } from "../../text/prompt.ts";
@@ -100,17 +101,10 @@ export class Replica {
       };
       const response = await this.#fetch("/v1/completions", { ...this.#posting(body), signal: closing.signal });
       if (response.status !== 200) throw new ReplicaError(response.status, errorText(parsed(await response.text())));
-      let text = "";
-      const decoder = new TextDecoder();
-      for await (const bytes of response.body ?? []) {
-        text += decoder.decode(bytes, { stream: true });
-        const events = text.split("\n\n");
-        text = events.pop()!;
-        for (const event of events) {
-          const value = parsed(event.replace(/^data: ?/, ""));
-          if (value === "[DONE]") return;
-          if (isJsonObject(value)) yield value;
-        }
+      for await (const { data } of serverSentEvents(response.body!)) {
+        if (data === "[DONE]") return;
+        const value = parsed(data);
+        if (isJsonObject(value)) yield value;
       }
       throw new ReplicaError(200, "the stream ended without [DONE]");
     } finally {
