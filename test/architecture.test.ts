@@ -50,7 +50,7 @@ const inside: Record<string, readonly string[]> = {
   "api/access": ["api", "api/http", "api/schema"],
   "api/serving": ["api", "api/http", "api/schema", "api/generation", "api/models"],
   "api/training": ["api", "api/http", "api/schema", "api/generation", "api/models", "api/training/runs"],
-  "api/training/runs": ["api/http", "api/schema", "api/training"],
+  "api/training/runs": ["api", "api/http", "api/schema", "api/training"],
   "engine/cache": ["engine"],
   "store/postgres": ["store"],
   "store/tables": ["store"],

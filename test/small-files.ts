@@ -1,5 +1,6 @@
 // Files of at most 40 lines, and why each is a file. Any other helper lives with the noun that it speaks about.
 export const SMALL_FILES: Readonly<Record<string, string>> = {
+  "api/route.ts": "contract: what every route says of itself",
   "app/encoder-worker.ts": "entry: worker thread",
   "app/onnx-host.ts": "entry: worker thread",
   "app/usable-cores.ts": "a noun: the cores that a quota leaves; goes with Node 20",

@@ -6,7 +6,8 @@ import { ServiceError } from "../errors/service-error.ts";
 import { principalOf } from "./http/auth.ts";
 import { clientGone } from "./http/streams.ts";
 import { McpFailure, type McpServers } from "./mcp-servers.ts";
-import { ErrorBody, readBody } from "./schema/body.ts";
+import { route } from "./route.ts";
+import { readBody } from "./schema/body.ts";
 import type { Service } from "./service.ts";
 
 /** Requests to servers at once. */
@@ -55,8 +56,6 @@ const CallResult = Type.Object(
 
 export function registerMcp(app: FastifyInstance, service: Service): void {
   const room = new Room();
-  const common = { tags: ["tools"] };
-  const failures = { 404: ErrorBody, 429: ErrorBody, 502: ErrorBody };
   /** The signal of a request whose client may leave. */
   const relay = <Value>(
     request: FastifyRequest,
@@ -74,10 +73,7 @@ export function registerMcp(app: FastifyInstance, service: Service): void {
 
   app.get(
     "/v1/mcp-servers",
-    {
-      config: { access: "inference" },
-      schema: { ...common, summary: "MCP servers whose tools may be called", response: { 200: ServerList } },
-    },
+    route("inference", "MCP servers whose tools may be called", { reply: ServerList }),
     async () => ({
       object: "list",
       data: (service.mcpServers?.names ?? []).map((name) => ({ object: "mcp_server", name })),
@@ -86,10 +82,7 @@ export function registerMcp(app: FastifyInstance, service: Service): void {
 
   app.get(
     "/v1/mcp-servers/:server/tools",
-    {
-      config: { access: "inference" },
-      schema: { ...common, summary: "Tools of an MCP server", response: { 200: ToolList, ...failures } },
-    },
+    route("inference", "Tools of an MCP server", { reply: ToolList, errors: [429, 502] }),
     async (request, reply) => ({
       object: "list",
       data: await relay(request, reply, (servers, server, gone) => servers.tools(server, gone)),
@@ -99,14 +92,8 @@ export function registerMcp(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/mcp-servers/:server/calls",
     {
-      config: { access: "inference" },
       bodyLimit: MOST_BODY_BYTES,
-      schema: {
-        ...common,
-        summary: "Call a tool of an MCP server",
-        body: Call,
-        response: { 200: CallResult, 400: ErrorBody, ...failures },
-      },
+      ...route("inference", "Call a tool of an MCP server", { body: Call, reply: CallResult, errors: [502] }),
     },
     async (request, reply) => {
       const { tool, arguments: args = {} } = readBody(Call, request.body ?? null).value;

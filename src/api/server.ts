@@ -16,7 +16,7 @@ import { limitUnread, parseJsonObject } from "./http/body.ts";
 import { Connections } from "./http/connections.ts";
 import { type Answer, answerClientError, notFound, sendError, toWireError } from "./http/errors.ts";
 import { applyCors, hostCheck, isPreflight, misdirected, safeId } from "./http/headers.ts";
-import { registerOpenApi } from "./http/openapi.ts";
+import { inPart, registerOpenApi } from "./http/openapi.ts";
 import { cutStalledReader, leftWhileSending } from "./http/streams.ts";
 import { registerMcp } from "./mcp.route.ts";
 import { registerLora, registerModels } from "./models/models.route.ts";
@@ -41,26 +41,19 @@ const SHARE_OF_FILES = 0.75;
 
 export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 
-/** What answers chats and completions, and whoever asks about the server and themselves. */
-const INFERENCE: readonly RouteGroup[] = [
-  registerChat,
-  registerResponses,
-  registerMessages,
-  registerCompletions,
-  registerGenerate,
-  registerChatBatch,
-  registerInvocations,
-  registerTokenize,
-  registerTokenizerInfo,
-  registerModels,
-  registerLora,
-  registerSessions,
-  registerTokens,
-  registerServerInfo,
-  registerEngine,
-  registerInspect,
-  registerMcp,
-];
+/** By their part of the interface. */
+type Parts = Readonly<Record<string, readonly RouteGroup[]>>;
+
+const INFERENCE: Parts = {
+  inference: [
+    ...[registerChat, registerResponses, registerMessages, registerCompletions, registerGenerate],
+    ...[registerChatBatch, registerInvocations],
+  ],
+  models: [registerModels, registerLora, registerTokenize, registerTokenizerInfo],
+  tools: [registerMcp],
+  access: [registerSessions, registerTokens],
+  operations: [registerServerInfo, registerEngine, registerInspect, registerOps, registerLogs],
+};
 
 /** `more`: route groups beyond inference (training). A worker has only the routes for operators. */
 export function createServer(service: Service, more: readonly RouteGroup[] = []): FastifyInstance {
@@ -78,9 +71,6 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, _request, reply) => sendError(reply, toWireError(error)),
   });
-  // Routes read bodies by their schemas themselves (request/reader.ts) and build replies key by key.
-  app.setValidatorCompiler(() => () => true);
-  app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
     const encoding = request.headers["content-encoding"] ?? "identity";
@@ -115,14 +105,17 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   });
 
   registerOpenApi(app);
-  const page = service.config.ui ? [registerWeb] : [];
   const isWorker = service.config.role === "worker";
-  const groups = isWorker ? [registerOps] : [...INFERENCE, registerOps, registerLogs, ...page];
-  // Inside plugins, so that the documentation collects them.
-  app.register(async (scope) => {
-    refuseNulInPaths(scope, nulInId);
-    for (const group of groups) group(scope, service);
-  });
+  const parts: Parts = isWorker
+    ? { operations: [registerOps] }
+    : { ...INFERENCE, page: service.config.ui ? [registerWeb] : [] };
+  for (const [tag, groups] of Object.entries(parts)) {
+    app.register(async (scope) => {
+      inPart(scope, { tag });
+      refuseNulInPaths(scope, nulInId);
+      for (const group of groups) group(scope, service);
+    });
+  }
   app.register(async (scope) => {
     for (const group of isWorker ? [] : more) group(scope, service);
   });

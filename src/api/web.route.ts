@@ -93,7 +93,7 @@ export function registerWebFiles(
     service.log.warn("the web page is not built; run `npm run build`, or start with --no-ui");
     return;
   }
-  const route = { config: { access: "public" as const }, schema: { hide: true } };
+  const route = { config: { access: "public" as const } };
   for (const path of PAGE_PATHS) app.get(path, route, (request, reply) => sendFile(request, reply, index));
   for (const file of files) {
     if (file !== index) app.get(`/${file.name}`, route, (request, reply) => sendFile(request, reply, file));

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
 import { createTraining } from "../../src/app/training.ts";
@@ -18,12 +19,22 @@ it("openapi.json is what the server says", async () => {
 it("describes routes that exist, with schemas that compile and that a real exchange fits", async () => {
   const document = JSON.parse(readFileSync(file, "utf8"));
   expect(document.openapi).toBe("3.1.0");
-  const ajv = new Ajv2020({ strict: false, formats: { int64: true } });
+  const ajv = new Ajv2020({ strict: false, formats: { int64: true, uuid: true, "date-time": true } });
+  ajv.addSchema(document, "openapi.json");
+  const schemaAt = (...place: string[]) => {
+    const pointer = place.map((name) => encodeURIComponent(name.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/");
+    return ajv.compile({ $ref: `openapi.json#/${pointer}` });
+  };
   let operations = 0;
   for (const [path, methods] of Object.entries<Record<string, Operation>>(document.paths)) {
     for (const [method, { requestBody, responses, security }] of Object.entries(methods)) {
       operations++;
-      for (const schema of [requestBody, ...Object.values(responses)].flatMap(schemasOf)) ajv.compile(schema);
+      expect(path).toMatch(/^(\/([\w-]+|\{\w+\})(:\w+)?)+$/);
+      const place = ["paths", path, method];
+      for (const type of contentOf(requestBody)) schemaAt(...place, "requestBody", "content", type, "schema");
+      for (const [status, reply] of Object.entries(responses)) {
+        for (const type of contentOf(reply)) schemaAt(...place, "responses", status, "content", type, "schema");
+      }
       // Without a token, a route that needs one says so before it looks anything up, and one that does not exist is a 404.
       const url = `${server.url}${path.replace(/\{\w+\}/g, "x")}`;
       const { status } = await fetch(url, { method: method.toUpperCase() });
@@ -33,12 +44,13 @@ it("describes routes that exist, with schemas that compile and that a real excha
     }
   }
   expect(operations).toBeGreaterThan(70);
+  for (const name of Object.keys(document.components.schemas)) schemaAt("components", "schemas", name);
 
-  const chat = document.paths["/v1/chat/completions"].post;
-  const request = ajv.compile(chat.requestBody.content["application/json"].schema);
+  const chat = ["paths", "/v1/chat/completions", "post"];
+  const request = schemaAt(...chat, "requestBody", "content", "application/json", "schema");
   expect(request({ messages: says("x"), seed: 5, stop: ["a"] })).toBe(true);
   expect(request({ messages: "x" })).toBe(false);
-  const reply = ajv.compile(chat.responses["200"].content["application/json"].schema);
+  const reply = schemaAt(...chat, "responses", "200", "content", "application/json", "schema");
   expect(
     reply(await server.chat({ messages: says("x"), logprobs: true, top_logprobs: 2 })),
     JSON.stringify(reply.errors),
@@ -53,8 +65,42 @@ interface Operation {
 
 type Body = { content?: Record<string, { schema?: object }> };
 
-const schemasOf = (body: Body | undefined) =>
-  Object.values(body?.content ?? {}).flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
+const contentOf = (body: Body | undefined) =>
+  Object.entries(body?.content ?? {}).flatMap(([type, { schema }]) => (schema === undefined ? [] : [type]));
+
+it("is valid for a public validator, and small", async () => {
+  const text = readFileSync(file, "utf8");
+  const validator = new Validator();
+  expect(await validator.validate(JSON.parse(text))).toEqual({ valid: true });
+  expect(validator.version).toBe("3.1");
+  expect(text.length).toBeLessThan(500_000);
+});
+
+it("gives every operation a tag, and an id that no other has", () => {
+  const { paths } = JSON.parse(readFileSync(file, "utf8")) as { paths: Record<string, Record<string, Named>> };
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+  const ids = operations.map(({ operationId }) => operationId);
+  for (const id of ids) expect(id).toMatch(/^(get|post|delete)[A-Z][A-Za-z0-9_]+$/);
+  expect(new Set(ids).size).toBe(operations.length);
+  expect(paths["/v1/models/{id}"]!.get!.operationId).toBe("getV1ModelsById");
+  const tags = operations.map(({ tags }) => tags.join());
+  expect([...new Set(tags)].sort()).toEqual(["access", "inference", "models", "operations", "training"]);
+});
+
+interface Named {
+  operationId: string;
+  tags: string[];
+}
+
+it("refers to schemas and errors that are there, and has no other", () => {
+  const text = readFileSync(file, "utf8");
+  const { components } = JSON.parse(text);
+  const named = new Set([...text.matchAll(/"#\/components\/(\w+\/\w+)"/g)].map(([, name]) => name));
+  const there = ["schemas", "responses"].flatMap((kind) =>
+    Object.keys(components[kind]).map((name) => `${kind}/${name}`),
+  );
+  expect([...named].sort()).toEqual(there.sort());
+});
 
 it("says which errors every route gives, each once", () => {
   const { paths, components } = JSON.parse(readFileSync(file, "utf8"));

@@ -8,7 +8,8 @@ import { SCOPES, type TokenRecord } from "../../store/tokens.ts";
 import { WORKSPACE_NAME } from "../../store/workspaces.ts";
 import type { AccountView } from "../../training/account.ts";
 import { credentialsOf, may, type Principal, principalOf } from "../http/auth.ts";
-import { ErrorBody, nullable, orNull, readBody } from "../schema/body.ts";
+import { route } from "../route.ts";
+import { nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 // The caller as clients see it.
@@ -105,14 +106,7 @@ export function registerSessions(app: FastifyInstance, service: Service): void {
 
   app.get(
     "/v1/me",
-    {
-      config: { access: "any" },
-      schema: {
-        summary: "The caller, its scopes, its workspace and what that has on disk",
-        tags: ["access"],
-        response: { 200: MeBody },
-      },
-    },
+    route("any", "The caller, its scopes, its workspace and what that has on disk", { reply: MeBody }),
     async (request) => {
       const principal = principalOf(request);
       const account = may(principal, "training") ? await service.accountOf?.(principal.workspace.id) : undefined;
@@ -122,14 +116,7 @@ export function registerSessions(app: FastifyInstance, service: Service): void {
 
   app.post(
     "/v1/session-codes",
-    {
-      config: { access: "any" },
-      schema: {
-        summary: "A one-time code that signs a browser in as the caller",
-        tags: ["access"],
-        response: { 200: CodeBody },
-      },
-    },
+    route("any", "A one-time code that signs a browser in as the caller", { reply: CodeBody }),
     async (request) => {
       const { code, expiresAt } = await auth.createCode(principalOf(request));
       const url = `${request.protocol}://${request.host}/#code=${code}`;
@@ -140,15 +127,10 @@ export function registerSessions(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/sessions",
     {
-      config: { access: "public" },
+      ...route("public", "Exchange a one-time code for the key of a session", {
+        ...{ body: RedeemBody, reply: SessionBody, errors: [401] },
+      }),
       bodyLimit: MOST_CODE_BYTES,
-      schema: {
-        summary: "Exchange a one-time code for the key of a session",
-        tags: ["access"],
-        security: [],
-        body: RedeemBody,
-        response: { 200: SessionBody, 401: ErrorBody },
-      },
     },
     async (request) => {
       const { code } = readBody(RedeemBody, request.body).value;
@@ -160,10 +142,7 @@ export function registerSessions(app: FastifyInstance, service: Service): void {
 
   app.delete(
     "/v1/sessions/current",
-    {
-      config: { access: "any" },
-      schema: { summary: "End the caller's session", tags: ["access"], response: { 204: Type.Null(), 404: ErrorBody } },
-    },
+    route("any", "End the caller's session", { reply: null, errors: [404] }),
     async (request, reply) => {
       if (!principalOf(request).isSession) throw new ServiceError("no_session", "This key is a token, not a session.");
       await auth.endSession(credentialsOf(request));
@@ -227,11 +206,9 @@ const NewTokenBody = Type.Object(
 );
 
 export function registerTokens(app: FastifyInstance, { tokens }: Service): void {
-  const route = (schema: object) => ({ config: { access: "admin" as const }, schema: { tags: ["access"], ...schema } });
-
   app.get(
     "/v1/tokens",
-    route({ summary: "List tokens, oldest first", querystring: Page, response: { 200: TokenList } }),
+    route("admin", "List tokens, oldest first", { query: Page, reply: TokenList, errors: [400] }),
     async (request) => {
       const { after, limit } = readBody(Page, request.query).value;
       const all = await tokens.list();
@@ -244,7 +221,7 @@ export function registerTokens(app: FastifyInstance, { tokens }: Service): void 
 
   app.post(
     "/v1/tokens",
-    route({ summary: "Create a token", body: NewTokenBody, response: { 200: CreatedBody, 400: ErrorBody } }),
+    route("admin", "Create a token", { body: NewTokenBody, reply: CreatedBody }),
     async (request) => {
       const { name, scopes, lifetime_s, workspace } = readBody(NewTokenBody, request.body).value;
       const { secret, record } = await tokens.create({
@@ -257,7 +234,7 @@ export function registerTokens(app: FastifyInstance, { tokens }: Service): void 
 
   app.delete<{ Params: { id: string } }>(
     "/v1/tokens/:id",
-    route({ summary: "Revoke a token", response: { 204: Type.Null(), 404: ErrorBody } }),
+    route("admin", "Revoke a token", { reply: null, errors: [400] }),
     async (request, reply) => {
       const { id } = request.params;
       if (await tokens.revokeById(id)) return reply.code(204).send();

@@ -86,7 +86,7 @@ export function messageOf<M extends { role: string }>(toolCall: TSchema) {
     Type.Object({ role: Type.Literal("function"), content: Type.Optional(NullableContent), name: Name }),
     Type.Object({ role: Type.String(), content: Type.Optional(Content), name: Name }),
   ];
-  const union = Type.Union(variants, { title: "Message" });
+  const union = Type.Union(variants, { title: "ChatMessage" });
   return Type.Unsafe<M>({ ...union, discriminator: { propertyName: "role" } });
 }
 

@@ -1,132 +1,248 @@
-// /openapi.json, made from the route schemas, and /docs, a reference page made from that, both once for all requests. The
-// page has no scripts and no downloads, so it works offline. openapi.json in the repository is the same text; a test compares them.
+// /openapi.json, written from what the routes say of themselves (../route.ts), and /docs, a reference page made from that,
+// both once for all requests. openapi.json in the repository is the same text; a test compares them.
 
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import swagger from "@fastify/swagger";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { TObject, TSchema } from "typebox";
 import { PACKAGE_VERSION } from "../../system/package.ts";
 import { ErrorBody } from "../schema/body.ts";
+import type { Access } from "./auth.ts";
+import { referencePage } from "./reference-page.ts";
 
-// The replies of every route that say what went wrong, in one table, and an OpenAPI document in which routes refer to it
-// instead of repeating it.
+export interface RouteDescription {
+  summary: string;
+  description?: string;
+  body?: TSchema;
+  query?: TObject;
+  /** Of a 200; null: a 204 without a body. */
+  reply?: TSchema | null;
+  /** Of the reply, if it is not JSON. */
+  type?: string;
+  /** An event of the stream that the reply is, or may be. */
+  chunk?: TSchema;
+  /** Statuses beyond those that follow from access, body and path. */
+  errors?: readonly number[];
+  /** Of the errors, if it is not that of the part. */
+  errorBody?: TSchema;
+}
 
-type Responses = Record<string, object>;
+/** A part of the interface: what its routes have in common. */
+export interface Part {
+  tag: string;
+  errorBody?: TSchema;
+  /** Statuses of all its routes that need a token. */
+  errors?: readonly number[];
+}
 
-export interface DescribedOperation {
-  tags?: string[];
-  security?: unknown[];
-  requestBody?: { content?: Record<string, { schema?: { properties?: object } }> };
-  responses?: Responses;
+declare module "fastify" {
+  interface FastifyContextConfig {
+    described?: RouteDescription;
+    part?: Part;
+  }
+}
+
+/** All routes that the scope gets from now on belong to the part. */
+export function inPart(scope: FastifyInstance, part: Part): void {
+  scope.addHook("onRoute", (route) => {
+    route.config = { ...route.config, part };
+  });
 }
 
 interface CommonError {
   description: string;
-  /** Which routes give it; every route that names its status does. */
-  given(operation: DescribedOperation, path: string): boolean;
+  /** Which routes give it, beside those that name it. */
+  given(route: Judged): boolean;
 }
 
-const isClosed = ({ security }: DescribedOperation) => security?.length !== 0;
-const has = ({ tags }: DescribedOperation, tag: string) => tags?.includes(tag) === true;
-const takesBody = ({ requestBody }: DescribedOperation) => requestBody !== undefined;
-/** Or a job: something that may not be there. */
-const namesModel = ({ requestBody }: DescribedOperation) =>
-  Object.values(requestBody?.content ?? {}).some(({ schema }) =>
-    /"(?:model|model_id|spec)":/.test(JSON.stringify(schema)),
-  );
+interface Judged {
+  access: Access;
+  path: string;
+  body: TSchema | undefined;
+  tag: string | undefined;
+}
 
-/** By status. */
-const COMMON_ERRORS: Record<string, CommonError> = {
+const isClosed = ({ access }: Judged) => access !== "public";
+const takesBody = ({ body }: Judged) => body !== undefined;
+const generates = ({ access, body }: Judged) => access === "inference" && body !== undefined;
+const trains = ({ tag, body }: Judged) => tag === "training" && body !== undefined;
+/** Or a job: something that may not be there. */
+const namesModel = ({ body }: Judged) => body !== undefined && /"(?:model|model_id|spec)":/.test(JSON.stringify(body));
+
+const ERRORS: Record<number, CommonError> = {
   400: { description: "The request is not valid.", given: takesBody },
   401: { description: "The token is missing, unknown, revoked or expired.", given: isClosed },
   403: { description: "The token lacks the scope that the route needs.", given: isClosed },
   404: {
     description: "The caller has nothing of this name.",
-    given: (operation, path) => path.includes("{") || namesModel(operation),
+    given: (route) => route.path.includes("{") || generates(route) || namesModel(route),
   },
   409: {
     description: "The request conflicts with what is there, or was ended.",
-    given: (operation) => takesBody(operation) && (has(operation, "inference") || has(operation, "training")),
+    given: (route) => generates(route) || trains(route),
   },
   413: { description: "The body is too large.", given: takesBody },
   422: { description: "A field is not valid.", given: () => false },
   429: {
     description: "The server is full, or a limit is reached.",
-    given: (operation) =>
-      has(operation, "inference") || (takesBody(operation) && (has(operation, "text") || has(operation, "training"))),
+    given: (route) => generates(route) || trains(route),
   },
+  502: { description: "Another server failed.", given: () => false },
   503: { description: "Try again later.", given: isClosed },
-  507: { description: "The disk is full.", given: (operation) => takesBody(operation) && has(operation, "training") },
+  507: { description: "The disk is full.", given: trains },
 };
 
-/** Shares the errors of all operations: `components.responses` has one of each shape and status. */
-function withCommonErrors<D extends { paths?: object; components?: object }>(document: D): D {
-  const responses: Responses = {};
-  const schemas: Responses = {};
-  const paths = Object.entries((document.paths ?? {}) as Record<string, Record<string, DescribedOperation>>);
-  for (const [path, methods] of paths) {
-    for (const operation of Object.values(methods)) operation.responses = shared(operation, path);
-  }
-  return { ...document, components: { ...document.components, schemas, responses } };
+/** The pattern of a record's keys. */
+const ANY_KEY = "^.*$";
 
-  function shared(operation: DescribedOperation, path: string): Responses {
-    const own = operation.responses ?? {};
-    const shapes = Object.entries(own)
-      .filter(([status]) => status in COMMON_ERRORS)
-      .map(([, reply]) => schemaOf(reply));
-    const shape = shapes[0] ?? ErrorBody;
-    const all: Responses = { ...own };
-    for (const [status, { description, given }] of Object.entries(COMMON_ERRORS)) {
-      if (!(status in own) && !given(operation, path)) continue;
-      const schema = status in own ? schemaOf(own[status]!) : shape;
-      const name = String((schema as { title?: string }).title);
-      schemas[name] = schema;
-      const content = { "application/json": { schema: { $ref: `#/components/schemas/${name}` } } };
-      responses[`${name}${status}`] = { description, content };
-      all[status] = { $ref: `#/components/responses/${name}${status}` };
+/** Writes the operations of routes. Every schema with a title, and every error, is written once and referred to. */
+class Components {
+  readonly schemas: Record<string, object> = {};
+  readonly responses: Record<string, object> = {};
+  readonly #written = new Map<object, object>();
+
+  operation(method: string, path: string, { access = "admin", described, part }: Described): object {
+    const { summary, description, body, query, errors = [], errorBody } = described;
+    const named = access === "public" ? errors : [...errors, ...(part?.errors ?? [])];
+    const follows = (status: number) => ERRORS[status]!.given({ access, path, body, tag: part?.tag });
+    const statuses = Object.keys(ERRORS)
+      .map(Number)
+      .filter((status) => named.includes(status) || follows(status));
+    return {
+      operationId: operationId(method, path),
+      ...(part === undefined ? {} : { tags: [part.tag] }),
+      ...{ summary, description },
+      ...(access === "public" ? { security: [] } : {}),
+      parameters: [...pathParameters(path), ...this.#queryParameters(query)],
+      ...(body && { requestBody: { required: true, content: { "application/json": { schema: this.schema(body) } } } }),
+      responses: { ...this.#success(described), ...this.#errors(statuses, errorBody ?? part?.errorBody ?? ErrorBody) },
+    };
+  }
+
+  /** Throws when another schema has the same title. */
+  schema(node: unknown): unknown {
+    if (Array.isArray(node)) return node.map((item) => this.schema(item));
+    if (typeof node !== "object" || node === null) return node;
+    const known = this.#written.get(node);
+    if (known !== undefined) return known;
+    const written = this.#membersOf(node);
+    const { title } = node as { title?: unknown };
+    if (typeof title !== "string") return written;
+    const other = this.schemas[title];
+    if (other !== undefined && JSON.stringify(other) !== JSON.stringify(written)) {
+      throw new Error(`Two schemas of the API have the title ${title}.`);
     }
-    return all;
+    this.schemas[title] = written;
+    const reference = { $ref: `#/components/schemas/${title}` };
+    this.#written.set(node, reference);
+    return reference;
+  }
+
+  #membersOf(node: object): object {
+    const members = Object.entries(node).map(([key, value]) => {
+      // as most readers of schemas know records
+      if (key === "patternProperties" && ANY_KEY in value) return ["additionalProperties", this.schema(value[ANY_KEY])];
+      return [key, this.schema(value)];
+    });
+    return Object.fromEntries(members);
+  }
+
+  #queryParameters(query?: TObject): object[] {
+    const { properties = {}, required = [] as readonly string[] } = query ?? {};
+    return Object.entries(properties).map(([name, schema]) => {
+      const { description, ...rest } = schema as { description?: string };
+      return { name, in: "query", required: required.includes(name), description, schema: this.schema(rest) };
+    });
+  }
+
+  #success({ reply, type = "application/json", chunk }: RouteDescription): Record<number, object> {
+    if (reply === null) return { 204: { description: "Done." } };
+    const content = {
+      ...(reply && { [type]: { schema: this.schema(reply) } }),
+      ...(chunk && { "text/event-stream": { schema: this.schema(chunk) } }),
+    };
+    return reply || chunk ? { 200: { description: "The reply.", content } } : {};
+  }
+
+  #errors(statuses: readonly number[], body: TSchema): Record<number, object> {
+    const schema = this.schema(body);
+    const { title } = body as { title?: string };
+    const reference = (status: number) => {
+      const { description } = ERRORS[status]!;
+      this.responses[`${title}${status}`] = { description, content: { "application/json": { schema } } };
+      return [status, { $ref: `#/components/responses/${title}${status}` }];
+    };
+    return Object.fromEntries(statuses.map(reference));
   }
 }
 
-function schemaOf(reply: object): object {
-  const { content = {} } = reply as { content?: Record<string, { schema?: object }> };
-  return Object.values(content)[0]?.schema ?? ErrorBody;
+type Described = NonNullable<RouteOptions["config"]> & { described: RouteDescription };
+
+/** `get`, `/v1/models/{id}` → getV1ModelsById */
+function operationId(method: string, path: string): string {
+  const words = path.replace(/\{(\w+)\}/g, " by $1 ").split(/[^A-Za-z0-9]+/);
+  return method + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
+}
+
+function pathParameters(path: string): object[] {
+  return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => {
+    return { name, in: "path", required: true, schema: { type: "string" } };
+  });
+}
+
+/** Of a pattern of the router. One has a wildcard because ids contain slashes; clients see a parameter. */
+function pathOf(pattern: string): string {
+  return pattern
+    .replace("/*", "/{id}")
+    .replace(/(?<!:):(\w+)(\([^)]*\))?/g, "{$1}")
+    .replaceAll("::", ":");
+}
+
+function openApiDocument(routes: readonly RouteOptions[]): object {
+  const components = new Components();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const { url, method, config } of routes) {
+    if (config?.described === undefined || method === "HEAD") continue;
+    const path = pathOf(url);
+    const name = String(method).toLowerCase();
+    paths[path] = { ...paths[path], [name]: components.operation(name, path, config as Described) };
+  }
+  const { schemas, responses } = components;
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Flywheel",
+      version: PACKAGE_VERSION,
+      description: "Chat completions in the OpenAI/vLLM dialect, and the routes around them.",
+    },
+    components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } }, schemas, responses },
+    paths,
+    security: [{ bearer: [] }],
+  };
 }
 
 /** Almost as small as the best, in a fraction of its time: every start of the server pays for it. */
 const BROTLI_QUALITY = 5;
 
+/** Describes the routes that are registered after it. */
 export function registerOpenApi(app: FastifyInstance): void {
-  app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "Flywheel",
-        version: PACKAGE_VERSION,
-        description: "Chat completions in the OpenAI/vLLM dialect, and the routes around them.",
-      },
-      components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
-      security: [{ bearer: [] }],
-    },
-    // Routes have a wildcard because ids contain slashes. Clients see a parameter.
-    transform: ({ schema, url }) => ({ schema, url: url.replace("/*", "/:id") }),
+  const routes: RouteOptions[] = [];
+  app.addHook("onRoute", (route) => {
+    routes.push(route);
   });
-  app.register(async (scope) => {
-    let document: PageFile | null = null;
-    let page: PageFile | null = null;
-    scope.addHook("onReady", async () => {
-      const described = withCommonErrors(app.swagger());
-      document = await fileOf("application/json; charset=utf-8", JSON.stringify(described));
-      page = await fileOf("text/html; charset=utf-8", referencePage(described as unknown as OpenApiDocument));
-    });
-    const hidden = { config: { access: "public" as const }, schema: { hide: true } };
-    scope.get("/openapi.json", hidden, async (request, reply) => sendPageFile(request, reply, document!));
-    scope.get("/docs", hidden, async (request, reply) => {
-      reply.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
-      return sendPageFile(request, reply, page!);
-    });
+  let document: PageFile | null = null;
+  let page: PageFile | null = null;
+  app.addHook("onReady", async () => {
+    const text = JSON.stringify(openApiDocument(routes));
+    document = await fileOf("application/json; charset=utf-8", text);
+    page = await fileOf("text/html; charset=utf-8", referencePage(JSON.parse(text)));
+  });
+  const open = { config: { access: "public" as const } };
+  app.get("/openapi.json", open, async (request, reply) => sendPageFile(request, reply, document!));
+  app.get("/docs", open, async (request, reply) => {
+    reply.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
+    return sendPageFile(request, reply, page!);
   });
 }
 
@@ -181,123 +297,4 @@ export function bestEncoding(accepted: string | undefined, file: Pick<PageFile, 
   );
   const names = Object.keys(ENCODINGS) as Encoding[];
   return names.find((name) => takes.has(name) && file.compressed[name] !== undefined) ?? null;
-}
-
-// An OpenAPI document → one HTML page: routes, their fields with types and notes, and replies.
-
-interface SchemaNode {
-  type?: string;
-  title?: string;
-  description?: string;
-  default?: unknown;
-  const?: unknown;
-  enum?: unknown[];
-  properties?: Record<string, SchemaNode>;
-  required?: string[];
-  items?: SchemaNode;
-  anyOf?: SchemaNode[];
-  allOf?: SchemaNode[];
-  patternProperties?: Record<string, SchemaNode>;
-}
-
-interface Operation {
-  summary?: string;
-  description?: string;
-  security?: unknown[];
-  requestBody?: { content: Record<string, { schema: SchemaNode }> };
-  /** Common errors are references. */
-  responses?: Record<
-    string,
-    { description?: string; content?: Record<string, { schema?: SchemaNode }>; $ref?: string }
-  >;
-}
-
-interface OpenApiDocument {
-  info: { title: string; version: string; description?: string };
-  paths: Record<string, Record<string, Operation>>;
-}
-
-const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#151515}td,th{border-color:#444!important}code{background:#2a2a2a!important}a{color:#8ab4f8}}
-h2{margin-top:3rem}table{border-collapse:collapse;width:100%}td,th{border:1px solid #ccc;padding:.3rem .5rem;text-align:left;vertical-align:top}
-code{background:#f2f2f2;padding:.1rem .3rem;border-radius:3px;white-space:nowrap}td:nth-child(2) code{white-space:normal}details{margin:.4rem 0}`;
-
-function referencePage(document: OpenApiDocument): string {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ id: `${method} ${path}`, path, method, operation })),
-  );
-  const links = operations.map(
-    ({ id, path, method }) => `<li><a href="#${escapeHtml(id)}">${method.toUpperCase()} ${escapeHtml(path)}</a></li>`,
-  );
-  const sections = operations.map(({ id, path, method, operation }) => section(id, path, method, operation));
-  const { title, version, description = "" } = document.info;
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)} API reference</title><style>${STYLE}</style>
-<h1>${escapeHtml(title)} ${escapeHtml(version)}</h1><p>${escapeHtml(description)} The machine-readable form is <a href="/openapi.json">openapi.json</a>.</p>
-<ul>${links.join("")}</ul>${sections.join("")}</html>`;
-}
-
-function section(id: string, path: string, method: string, operation: Operation): string {
-  const open = operation.security?.length === 0 ? " No token needed." : "";
-  const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
-  const replies = Object.entries(operation.responses ?? {}).map(([status, reply]) => {
-    const [, shape, of] = /(\w+?)(\d+)$/.exec(reply.$ref ?? "") ?? [];
-    if (of !== undefined) return `<p><code>${of}</code> ${escapeHtml(shape!)}</p>`;
-    const contents = Object.entries(reply.content ?? {});
-    return contents.map(([type, { schema }]) => details(`${status} ${type}`, schema)).join("");
-  });
-  return `<h2 id="${escapeHtml(id)}"><code>${method.toUpperCase()}</code> ${escapeHtml(path)}</h2>
-<p>${escapeHtml(operation.summary ?? "")}.${open} ${escapeHtml(operation.description ?? "")}</p>
-${body === undefined ? "" : `<h3>Request body</h3>${fields(body)}`}<h3>Replies</h3>${replies.join("")}`;
-}
-
-function details(summary: string, schema: SchemaNode | undefined): string {
-  if (schema === undefined || schema.type === "null") return `<p><code>${escapeHtml(summary)}</code></p>`;
-  return `<details><summary><code>${escapeHtml(summary)}</code> ${escapeHtml(schema.title ?? "")}</summary>${fields(schema)}</details>`;
-}
-
-function fields(schema: SchemaNode): string {
-  if (schema.properties === undefined) return `<p>${typeOf(schema)} ${escapeHtml(schema.description ?? "")}</p>`;
-  const rows = Object.entries(schema.properties).map(([name, field]) => {
-    const must = schema.required?.includes(name) ? " <b>required</b>" : "";
-    const initial =
-      field.default === undefined ? "" : ` Default: <code>${escapeHtml(JSON.stringify(field.default))}</code>.`;
-    const inner = nested(field);
-    return `<tr><td><code>${escapeHtml(name)}</code>${must}</td><td><code>${typeOf(field)}</code></td><td>${escapeHtml(field.description ?? "")}${initial}${inner}</td></tr>`;
-  });
-  return `<table><tr><th>Field</th><th>Type</th><th>Notes</th></tr>${rows.join("")}</table>`;
-}
-
-/** Tables of the objects inside a field, folded. */
-function nested(field: SchemaNode): string {
-  const objects = [
-    field,
-    ...(field.anyOf ?? []),
-    ...(field.items === undefined ? [] : [field.items, ...(field.items.anyOf ?? [])]),
-  ];
-  return objects
-    .filter((node) => node.properties !== undefined)
-    .map(
-      (node) =>
-        `<details><summary>${escapeHtml(node.title ?? roleOf(node) ?? "fields")}</summary>${fields(node)}</details>`,
-    )
-    .join("");
-}
-
-function roleOf(node: SchemaNode): string | undefined {
-  const role = node.properties?.role?.const;
-  return role === undefined ? undefined : `role ${String(role)}`;
-}
-
-function typeOf(node: SchemaNode): string {
-  if (node.anyOf !== undefined) return [...new Set(node.anyOf.map(typeOf))].join(" | ");
-  if (node.const !== undefined || node.enum !== undefined) {
-    return (node.enum ?? [node.const]).map((value) => escapeHtml(JSON.stringify(value))).join(" | ");
-  }
-  if (node.type === "array") return `array of ${node.items === undefined ? "anything" : typeOf(node.items)}`;
-  return escapeHtml(node.type ?? (node.allOf === undefined ? "any" : "object"));
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

@@ -1,9 +1,11 @@
 // GET /v1/models and /v1/models/{id}: the names that a request may give as `model`.
+
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { principalOf } from "../http/auth.ts";
-import { ErrorBody, nullable, orNull, readBody } from "../schema/body.ts";
+import { route } from "../route.ts";
+import { nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 import type { ModelCard } from "./model-registry.ts";
 
@@ -40,24 +42,14 @@ const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(M
 
 export function registerModels(app: FastifyInstance, service: Service): void {
   const { maxModelLen } = service.engine.info;
-  app.get(
-    "/v1/models",
-    {
-      config: { access: "any" },
-      schema: { summary: "List served models", tags: ["models"], response: { 200: ModelList } },
-    },
-    async (request) => {
-      const cards = await service.models.cards(principalOf(request));
-      return { object: "list", data: cards.map((card) => toWire(card, maxModelLen)) };
-    },
-  );
+  app.get("/v1/models", route("any", "List served models", { reply: ModelList }), async (request) => {
+    const cards = await service.models.cards(principalOf(request));
+    return { object: "list", data: cards.map((card) => toWire(card, maxModelLen)) };
+  });
 
   app.get<{ Params: { "*": string } }>(
     "/v1/models/*",
-    {
-      config: { access: "any" },
-      schema: { summary: "One served model", tags: ["models"], response: { 200: Model, 404: ErrorBody } },
-    },
+    route("any", "One served model", { reply: Model, errors: [400] }),
     async (request) => {
       // A wildcard, because names may contain slashes.
       const name = request.params["*"];
@@ -111,24 +103,12 @@ const LoadRequest = Type.Object(
 
 const UnloadRequest = Type.Object({ lora_name: Type.Optional(Type.String()) }, { title: "UnloadAdapterRequest" });
 
-const common = {
-  tags: ["adapters"],
-  produces: ["text/plain"],
-  response: { 200: Type.String(), 400: ErrorBody, 404: ErrorBody },
-};
+const answered = { reply: Type.String(), type: "text/plain", errors: [404] };
 
 export function registerLora(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/load_lora_adapter",
-    {
-      config: { access: "admin" },
-      schema: {
-        ...common,
-        response: { ...common.response, 503: ErrorBody },
-        summary: "Load an adapter and serve it under a name",
-        body: LoadRequest,
-      },
-    },
+    route("admin", "Load an adapter and serve it under a name", { body: LoadRequest, ...answered }),
     async (request, reply) => {
       const { value } = readBody(LoadRequest, request.body ?? null);
       requireLora(service);
@@ -144,10 +124,7 @@ export function registerLora(app: FastifyInstance, service: Service): void {
   );
   app.post(
     "/v1/unload_lora_adapter",
-    {
-      config: { access: "admin" },
-      schema: { ...common, summary: "Stop serving an adapter", body: UnloadRequest },
-    },
+    route("admin", "Stop serving an adapter", { body: UnloadRequest, ...answered }),
     async (request, reply) => {
       const { value } = readBody(UnloadRequest, request.body ?? null);
       requireLora(service);

@@ -1,4 +1,5 @@
 // POST /tokenize and /detokenize: text or messages ↔ token ids, exactly as the model sees them.
+
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
@@ -10,7 +11,8 @@ import { ExtendedMessage, extendedFields, plainRequest } from "../generation/ope
 import { jsonWith } from "../generation/reply.ts";
 import { principalOf } from "../http/auth.ts";
 import { refusing } from "../http/errors.ts";
-import { AnyObject, ErrorBody, nullable, orNull, readBody } from "../schema/body.ts";
+import { route } from "../route.ts";
+import { AnyObject, nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 const TokenizeRequest = Type.Object(
@@ -49,18 +51,9 @@ const DetokenizeRequest = Type.Object(
 const DetokenizeReply = Type.Object({ prompt: Type.String() }, { title: "DetokenizeReply" });
 
 export function registerTokenize(app: FastifyInstance, service: Service): void {
-  const common = { tags: ["text"] };
   app.post(
     "/tokenize",
-    {
-      config: { access: "inference" },
-      schema: {
-        ...common,
-        summary: "Text or messages to token ids",
-        body: TokenizeRequest,
-        response: { 200: TokenizeReply, 400: ErrorBody },
-      },
-    },
+    route("inference", "Text or messages to token ids", { body: TokenizeRequest, reply: TokenizeReply }),
     async (request, reply) => {
       const body = readTokenize(request.body ?? null, service.config);
       const model = await service.models.resolve(body.model, principalOf(request));
@@ -80,15 +73,7 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
   );
   app.post(
     "/detokenize",
-    {
-      config: { access: "inference" },
-      schema: {
-        ...common,
-        summary: "Token ids to text",
-        body: DetokenizeRequest,
-        response: { 200: DetokenizeReply, 400: ErrorBody },
-      },
-    },
+    route("inference", "Token ids to text", { body: DetokenizeRequest, reply: DetokenizeReply }),
     async (request) => {
       const { value: body } = readBody(DetokenizeRequest, request.body ?? null);
       const model = await service.models.resolve(body.model, principalOf(request));
@@ -144,14 +129,9 @@ const HIDDEN = new Set(["vocab_file", "merges_file", "tokenizer_file", "name_or_
 export function registerTokenizerInfo(app: FastifyInstance, service: Service): void {
   app.get(
     "/tokenizer_info",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Configuration of the tokenizer (--enable-tokenizer-info-endpoint)",
-        tags: ["text"],
-        response: { 200: AnyObject, 401: ErrorBody, 404: ErrorBody },
-      },
-    },
+    route("inference", "Configuration of the tokenizer (--enable-tokenizer-info-endpoint)", {
+      ...{ reply: AnyObject, errors: [404] },
+    }),
     async () => {
       if (!service.config.enableTokenizerInfoEndpoint) {
         throw new ServiceError("not_found", "This server does not offer it (--enable-tokenizer-info-endpoint).");

@@ -80,11 +80,6 @@ export const ErrorBody = Type.Object(
   { title: "Error" },
 );
 
-/** Documents these statuses of a route. */
-export function errorReplies(...statuses: number[]): Record<number, typeof ErrorBody> {
-  return Object.fromEntries(statuses.map((status) => [status, ErrorBody]));
-}
-
 // Reads bodies in the OpenAI/vLLM dialect leniently. A bad body gets one 400 that lists all its violations.
 
 const OPENAI: Dialect = { scalars: LENIENT, nullIsAbsent: false, maxViolations: 20 };

@@ -1,11 +1,11 @@
 // Routes that watch the engine: its queue, cache and throughput, the requests in progress, and a way to end one.
 
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { type EventStream, OpenStreams } from "../http/streams.ts";
-import { ErrorBody } from "../schema/body.ts";
+import { route } from "../route.ts";
+import { AnyObject } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 import { EngineBody, EngineMonitor, EngineSnapshot, type Reading } from "./engine-monitor.ts";
 
@@ -16,14 +16,9 @@ export function registerEngine(app: FastifyInstance, service: Service): void {
 
   app.get(
     "/v1/engine",
-    {
-      config: { access: "any" },
-      schema: {
-        summary: "The engine now and in the last 15 minutes; a stream with Accept: text/event-stream",
-        tags: ["operations"],
-        response: { 200: EngineBody },
-      },
-    },
+    route("any", "The engine now and in the last 15 minutes; a stream with Accept: text/event-stream", {
+      ...{ reply: EngineBody, chunk: AnyObject },
+    }),
     async (request, reply) => {
       const caller = principalOf(request);
       if (request.headers.accept?.includes("text/event-stream")) {
@@ -38,14 +33,7 @@ export function registerEngine(app: FastifyInstance, service: Service): void {
 
   app.delete<{ Params: { id: string } }>(
     "/v1/engine/requests/:id",
-    {
-      config: { access: "any" },
-      schema: {
-        summary: "End a request in progress: one's own or, for admins, any",
-        tags: ["operations"],
-        response: { 204: Type.Null(), 404: ErrorBody },
-      },
-    },
+    route("any", "End a request in progress: one's own or, for admins, any", { reply: null, errors: [400] }),
     async (request, reply) => {
       const caller = principalOf(request);
       const { id } = request.params;

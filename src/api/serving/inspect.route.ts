@@ -22,7 +22,8 @@ import { toSamplingParams } from "../generation/sampling.ts";
 import { principalOf } from "../http/auth.ts";
 import { refusing } from "../http/errors.ts";
 import type { ServedModel } from "../models/model-registry.ts";
-import { errorReplies, nullable, orNull, readBody } from "../schema/body.ts";
+import { route } from "../route.ts";
+import { nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 const MOST_TOKENS = 4096;
@@ -82,15 +83,9 @@ export function registerInspect(app: FastifyInstance, service: Service): void {
 
   app.post(
     "/v1/structured_outputs/inspect",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "What a constraint allowed at each token of an output, and what the model preferred",
-        tags: ["text"],
-        body: InspectRequest,
-        response: { 200: InspectReply, ...errorReplies(400, 409) },
-      },
-    },
+    route("inference", "What a constraint allowed at each token of an output, and what the model preferred", {
+      ...{ body: InspectRequest, reply: InspectReply },
+    }),
     (request, reply) =>
       answer(service, request, reply, async () => {
         const { value: body } = readBody(InspectRequest, request.body ?? null);

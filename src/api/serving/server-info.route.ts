@@ -1,9 +1,11 @@
 // GET /v1/server: what a client may want to know before its first request: the model, its limits and defaults, what is
 // switched on, and how busy it is.
+
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { PACKAGE_VERSION } from "../../system/package.ts";
 import { MAX_CHOICES } from "../generation/limits.ts";
+import { route } from "../route.ts";
 import { nullable } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
@@ -67,20 +69,13 @@ const ServerBody = Type.Object(
       request_chat_template: Type.Boolean(),
     }),
   },
-  { title: "Server" },
+  { title: "ServerInfo" },
 );
 
 export function registerServerInfo(app: FastifyInstance, service: Service): void {
   app.get(
     "/v1/server",
-    {
-      config: { access: "any" },
-      schema: {
-        summary: "The server: its model, limits, defaults and features",
-        tags: ["operations"],
-        response: { 200: ServerBody },
-      },
-    },
+    route("any", "The server: its model, limits, defaults and features", { reply: ServerBody }),
     async () => describeServer(service),
   );
 }

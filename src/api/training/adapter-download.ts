@@ -5,11 +5,12 @@ import { createReadStream, statSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
+import { route } from "../route.ts";
 import { stepFrom } from "./params.ts";
-import { documented } from "./training.schema.ts";
 
 const ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"];
 const BLOCK_BYTES = 512;
@@ -23,7 +24,9 @@ interface TarFile {
 export function registerAdapterDownload(app: FastifyInstance, { models }: TrainingService): void {
   app.get<{ Params: { id: string; step: string } }>(
     "/v1/preview/models/:id/checkpoints/:step/adapter",
-    documented("Download the adapter of a step as a tar archive", {}),
+    route("training", "Download the adapter of a step as a tar archive", {
+      ...{ reply: Type.Unknown(), type: "application/x-tar" },
+    }),
     async (request, reply) => {
       const { id, step: wanted } = request.params;
       const { step, folder, release } = await models.openStep(id, readableBy(principalOf(request)), stepFrom(wanted));

@@ -1,4 +1,5 @@
 // Routes that read, follow and cancel training jobs. submit.route.ts creates jobs.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Log } from "../../observe/log.ts";
@@ -9,10 +10,11 @@ import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { type EventStream, OpenStreams } from "../http/streams.ts";
+import { route } from "../route.ts";
 import type { Service } from "../service.ts";
 import { page, pageQuery } from "./params.ts";
 import { presentEvent, presentJob } from "./present.ts";
-import { documented, EventList, JobBody, JobFilter, JobList, listQuery } from "./training.schema.ts";
+import { EventBody, EventList, JobBody, JobFilter, JobList, listQuery } from "./training.schema.ts";
 import { readQuery } from "./validation.ts";
 
 // Streams a job's events: first the past ones, then live ones, until the last. Each block carries the event's id, so a
@@ -127,7 +129,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
 
   app.get(
     "/v1/preview/training-jobs",
-    documented("List training jobs, newest first", { query: listQuery(JobFilter), response: JobList }),
+    route("training", "List training jobs, newest first", { query: listQuery(JobFilter), reply: JobList }),
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { model_id, status = null } = readQuery(JobFilter, request.query);
@@ -139,21 +141,21 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
 
   app.get<JobPath>(
     "/v1/preview/training-jobs/:id",
-    documented("One training job with its report", { response: JobBody }),
+    route("training", "One training job with its report", { reply: JobBody }),
     async (request) => presentJob(await jobs.owned(request.params.id, readableBy(principalOf(request))), true),
   );
 
   app.post<JobPath>(
     "/v1/preview/training-jobs/:id/cancel",
-    documented("Cancel a training job", { response: JobBody }),
+    route("training", "Cancel a training job", { reply: JobBody }),
     async (request) => presentJob(await jobs.cancel(request.params.id, readableBy(principalOf(request))), false),
   );
 
   app.get<JobPath>(
     "/v1/preview/training-jobs/:id/events",
-    documented("Events of a job: a page, or a stream with Accept: text/event-stream", {
+    route("training", "Events of a job: a page, or a stream with Accept: text/event-stream", {
       query: listQuery(),
-      response: EventList,
+      ...{ reply: EventList, chunk: EventBody },
     }),
     async (request, reply) => {
       const job = await jobs.owned(request.params.id, readableBy(principalOf(request)));

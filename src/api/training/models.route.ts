@@ -1,17 +1,20 @@
 // Routes for trainable models and their checkpoints.
+
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import type { ModelRecord, StepRecord } from "../../store/tables/models.ts";
 import type { Curves } from "../../training/curves.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
+import { route } from "../route.ts";
 import { nullable, orNull } from "../schema/body.ts";
 import { ownModel, page, pageQuery, stepFrom } from "./params.ts";
 import { presentModel, presentStep } from "./present.ts";
 import {
   CheckpointBody,
   CheckpointList,
-  documented,
+  DeletedCheckpoints,
+  DeletedModel,
   listQuery,
   ModelFilter,
   NewModelBody,
@@ -54,7 +57,7 @@ const JobCurveFilter = Type.Object({ keys: CurveFilter.properties.keys, after: C
 export function registerCurves(app: FastifyInstance, { models, jobs }: TrainingService): void {
   app.get<{ Params: { id: string } }>(
     "/v1/preview/models/:id/curves",
-    documented("Metrics of a model over its training, as columns", { query: CurveFilter, response: CurvesBody }),
+    route("training", "Metrics of a model over its training, as columns", { query: CurveFilter, reply: CurvesBody }),
     async (request) => {
       const { x, keys, after } = readQuery(CurveFilter, request.query);
       const curves = await models.curves(request.params.id, readableBy(principalOf(request)), {
@@ -68,7 +71,10 @@ export function registerCurves(app: FastifyInstance, { models, jobs }: TrainingS
 
   app.get<{ Params: { id: string } }>(
     "/v1/preview/training-jobs/:id/curves",
-    documented("Metrics of a job over its gradient steps, as columns", { query: JobCurveFilter, response: CurvesBody }),
+    route("training", "Metrics of a job over its gradient steps, as columns", {
+      query: JobCurveFilter,
+      reply: CurvesBody,
+    }),
     async (request) => {
       const { keys, after } = readQuery(JobCurveFilter, request.query);
       const query = { keys: keys ? keys.split(",") : null, after: after ?? -1 };
@@ -98,7 +104,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.post(
     "/v1/preview/models",
-    documented("Register a trainable model", { body: NewModelBody, response: TrainableModelBody }),
+    route("training", "Register a trainable model", { body: NewModelBody, reply: TrainableModelBody }),
     async (request) => {
       const body = readSmallBody(NewModelBody, request.body);
       const principal = principalOf(request);
@@ -108,7 +114,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.get(
     "/v1/preview/models",
-    documented("List trainable models", { query: listQuery(ModelFilter), response: TrainableModelList }),
+    route("training", "List trainable models", { query: listQuery(ModelFilter), reply: TrainableModelList }),
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { base_model, ...named } = readQuery(ModelFilter, request.query);
@@ -121,7 +127,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.get<ModelPath>(
     "/v1/preview/models/:id",
-    documented("One trainable model", { response: TrainableModelBody }),
+    route("training", "One trainable model", { reply: TrainableModelBody }),
     async (request) => {
       const principal = principalOf(request);
       return (await presented([await models.owned(request.params.id, readableBy(principal))], principal))[0];
@@ -130,7 +136,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.delete<ModelPath>(
     "/v1/preview/models/:id",
-    documented("Delete a model with everything it has", {}),
+    route("training", "Delete a model with everything it has", { reply: DeletedModel }),
     async (request) => {
       const { id } = request.params;
       const { deletedCheckpoints } = await models.delete(id, readableBy(principalOf(request)));
@@ -140,7 +146,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.post<ModelPath>(
     "/v1/preview/models/:id/rollback",
-    documented("Make a new step with the weights of an old one", { body: RollbackBody, response: CheckpointBody }),
+    route("training", "Make a new step with the weights of an old one", { body: RollbackBody, reply: CheckpointBody }),
     async (request) => {
       const { step } = readSmallBody(RollbackBody, request.body);
       const { id, owner } = await ownModel(training, request.params.id, principalOf(request));
@@ -150,7 +156,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.get<ModelPath>(
     "/v1/preview/models/:id/checkpoints",
-    documented("List the steps of a model", { query: listQuery(StepOrder), response: CheckpointList }),
+    route("training", "List the steps of a model", { query: listQuery(StepOrder), reply: CheckpointList }),
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { order } = readQuery(StepOrder, request.query);
@@ -163,7 +169,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.get<{ Params: { id: string; step: string } }>(
     "/v1/preview/models/:id/checkpoints/:step",
-    documented('One step, by number or "latest"', { response: CheckpointBody }),
+    route("training", 'One step, by number or "latest"', { reply: CheckpointBody }),
     async (request) => {
       const { id, step } = request.params;
       const model = await models.owned(id, readableBy(principalOf(request)));
@@ -173,7 +179,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
 
   app.delete<ModelPath>(
     "/v1/preview/models/:id/checkpoints",
-    documented("Delete steps; the newest and those in use stay", { body: StepsBody }),
+    route("training", "Delete steps; the newest and those in use stay", { body: StepsBody, reply: DeletedCheckpoints }),
     async (request) => {
       const { steps } = readSmallBody(StepsBody, request.body);
       const result = await models.deleteSteps(request.params.id, readableBy(principalOf(request)), steps);

@@ -1,15 +1,15 @@
 // One stream of everything that happens to the caller's models and jobs, for a page that shows several of them.
 
 import type { FastifyInstance } from "fastify";
-import { Type } from "typebox";
 import type { News } from "../../training/news.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { OpenStreams } from "../http/streams.ts";
+import { route } from "../route.ts";
+import { AnyObject } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 import { lastEventId } from "./jobs.route.ts";
 import { presentEvent, presentGradientSteps } from "./present.ts";
-import { documented } from "./training.schema.ts";
 
 export function registerNews(app: FastifyInstance, service: Service, { news }: TrainingService): void {
   const { log, config } = service;
@@ -17,7 +17,7 @@ export function registerNews(app: FastifyInstance, service: Service, { news }: T
 
   app.get(
     "/v1/preview/events",
-    documented("A stream of what happens to models, steps and jobs of the workspace", { response: Type.String() }),
+    route("training", "A stream of what happens to models, steps and jobs of the workspace", { chunk: AnyObject }),
     async (request, reply) => {
       const owner = readableBy(principalOf(request));
       const { raw } = reply;

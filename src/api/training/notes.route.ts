@@ -5,9 +5,10 @@ import { Type } from "typebox";
 import type { NoteRecord } from "../../store/note-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
+import { route } from "../route.ts";
 import { orNull } from "../schema/body.ts";
 import { ownModel, page } from "./params.ts";
-import { documented, listOf, Moment, Uuid } from "./training.schema.ts";
+import { listOf, Moment, Uuid } from "./training.schema.ts";
 import { readQuery, readSmallBody } from "./validation.ts";
 
 const Tag = Type.String({
@@ -47,9 +48,9 @@ interface NotePath {
 export function registerNotes(app: FastifyInstance, training: TrainingService): void {
   app.get(
     "/v1/preview/notes",
-    documented("Tags and notes of the workspace, by the ids of their models and jobs", {
+    route("training", "Tags and notes of the workspace, by the ids of their models and jobs", {
       query: NotePage,
-      response: NoteList,
+      reply: NoteList,
     }),
     async (request) => {
       const { after, limit } = readQuery(NotePage, request.query);
@@ -71,13 +72,13 @@ export function registerNotes(app: FastifyInstance, training: TrainingService): 
 
   app.put<NotePath>(
     "/v1/preview/models/:id/note",
-    documented("Tag a model or a training run, and write a note on it", { body: NewNoteBody, response: NoteBody }),
+    route("training", "Tag a model or a training run, and write a note on it", { body: NewNoteBody, reply: NoteBody }),
     (request) => write(request, request.params.id, request.params.id),
   );
 
   app.put<NotePath>(
     "/v1/preview/training-jobs/:id/note",
-    documented("Tag a training job, and write a note on it", { body: NewNoteBody, response: NoteBody }),
+    route("training", "Tag a training job, and write a note on it", { body: NewNoteBody, reply: NoteBody }),
     async (request) => {
       const { id, modelId } = await training.jobs.owned(request.params.id, readableBy(principalOf(request)));
       return write(request, id, modelId);

@@ -10,6 +10,7 @@ import type { KeptGroup, KeptTrajectory, RecordReader } from "../../training/rec
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
+import { route } from "../route.ts";
 import { leftOutTokens } from "./left-out-tokens.ts";
 import { page } from "./params.ts";
 import {
@@ -23,7 +24,6 @@ import {
   type TrajectoryRow,
 } from "./record.schema.ts";
 import { exceptionsOf } from "./record.wire.ts";
-import { documented } from "./training.schema.ts";
 import { invalid, readQuery } from "./validation.ts";
 
 // The record of a job as clients see it: rows of groups, and one trajectory with its tokens.
@@ -149,9 +149,9 @@ interface TrajectoryPath {
 export function registerTrainingRecords(app: FastifyInstance, training: TrainingService): void {
   app.get<{ Params: { id: string } }>(
     "/v1/preview/training-jobs/:id/groups",
-    documented("Groups of a job, or examples of a supervised one, with rewards and verdicts", {
+    route("training", "Groups of a job, or examples of a supervised one, with rewards and verdicts", {
       query: GroupPage,
-      response: GroupList,
+      reply: GroupList,
     }),
     async (request) => {
       const { after, limit } = readQuery(GroupPage, request.query);
@@ -165,7 +165,7 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
 
   app.get<{ Params: { id: string } }>(
     "/v1/preview/training-jobs/:id/matches",
-    documented("Trajectories of a job in which a text is said", { query: SearchPage, response: Matches }),
+    route("training", "Trajectories of a job in which a text is said", { query: SearchPage, reply: Matches }),
     async (request) => {
       const { text, after, limit } = readQuery(SearchPage, request.query);
       const job = await training.jobs.owned(request.params.id, readableBy(principalOf(request)));
@@ -181,8 +181,8 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
 
   app.get<TrajectoryPath>(
     TRAJECTORY,
-    documented("One trajectory of a job as it was sent, with its verdict and tokens", {
-      response: TrajectoryRecordBody,
+    route("training", "One trajectory of a job as it was sent, with its verdict and tokens", {
+      reply: TrajectoryRecordBody,
     }),
     async (request) => {
       const { job, index, found } = await find(training, request);
@@ -197,7 +197,7 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
 
   app.get<TrajectoryPath>(
     `${TRAJECTORY}/tokens`,
-    documented("What the trainer computed for every trained token of a trajectory", { response: TokenNumbersBody }),
+    route("training", "What the trainer computed for every trained token of a trajectory", { reply: TokenNumbersBody }),
     async (request) => {
       const { job, found } = await find(training, request);
       const numbers: SequenceNumbers[] = [];

@@ -9,6 +9,7 @@ import { TrainingError, type TrainingErrorCode } from "../../training/training-e
 import { readableBy } from "../http/auth.ts";
 import { parseJsonObject } from "../http/body.ts";
 import { errorHeaders, toWireError } from "../http/errors.ts";
+import { inPart } from "../http/openapi.ts";
 import { leftWhileSending } from "../http/streams.ts";
 import { refuseNulInIds, refuseNulInPaths } from "../schema/identifiers.ts";
 import type { Violation } from "../schema/scalars.ts";
@@ -23,6 +24,7 @@ import { registerTrainingRecords } from "./records.route.ts";
 import { registerTrainingPasses, registerTrainingRuns } from "./runs/runs.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
+import { TrainingErrorBody } from "./training.schema.ts";
 import { invalid, nulInId, ValidationError } from "./validation.ts";
 
 // Maps training errors to wire errors.
@@ -85,12 +87,15 @@ function wireError(cause: TrainingError, field?: string): ServiceError {
   return new ServiceError(code, hint, { param: param === undefined ? null : (field ?? param), cause });
 }
 
+const PART = { tag: "training", errorBody: TrainingErrorBody, errors: [404, 422] };
+
 /** Passed to `createServer` along with the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
   return (app, service) => {
     service.stepName = (folder, caller) => training.policies.nameOf(folder, readableBy(caller));
     service.accountOf = (workspace) => training.account(workspace);
     app.register(async (scope) => {
+      inPart(scope, PART);
       useDetailedErrors(scope, service);
       checkNames(scope);
       readSmallBodies(scope);
@@ -105,6 +110,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       registerTrainingRuns(scope, training);
     });
     app.register(async (scope) => {
+      inPart(scope, PART);
       useDetailedErrors(scope, service);
       checkNames(scope);
       // the routes read bodies as they arrive

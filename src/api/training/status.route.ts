@@ -7,8 +7,19 @@ import { toServiceError } from "../../errors/service-error.ts";
 import { ALIVE_MS, type SeenServer } from "../../store/tables/servers.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
+import { route } from "../route.ts";
 import type { Service } from "../service.ts";
-import { documented, ServerList } from "./training.schema.ts";
+import { ServerList } from "./training.schema.ts";
+
+const Healthy = Type.Object({ status: Type.Literal("ok") });
+const Checked = Type.Object({ success: Type.Boolean(), duration: Type.Number(), errors: Type.Array(Type.String()) });
+const SystemCheck = Type.Object(
+  {
+    ...{ api: Type.Literal(true), database: Checked, cpu_queue: Checked, gpu_queue: Checked },
+    servers: Type.Array(Type.Object({ role: Type.String(), version: Type.String(), alive: Type.Boolean() })),
+  },
+  { title: "SystemCheck" },
+);
 
 export function registerTrainingStatus(app: FastifyInstance, { log }: Service, training: TrainingService): void {
   /** Everybody reads the answer, so it has no text of an exception; the log does. */
@@ -26,15 +37,17 @@ export function registerTrainingStatus(app: FastifyInstance, { log }: Service, t
 
   app.get(
     "/v1/preview/base-models",
-    documented("Models that can be trained", { response: Type.Array(Type.String()) }, "public"),
+    route("public", "Models that can be trained", { reply: Type.Array(Type.String()) }),
     async () => training.bases.names(),
   );
 
-  app.get("/v1/health", documented("Whether the server answers", {}, "public"), async () => ({ status: "ok" }));
+  app.get("/v1/health", route("public", "Whether the server answers", { reply: Healthy }), async () => ({
+    status: "ok",
+  }));
 
   app.get(
     "/v1/system-check",
-    documented("Whether every part works; 503 when one does not", {}, "public"),
+    route("public", "Whether every part works; 503 when one does not", { reply: SystemCheck }),
     async (_request, reply) => {
       const database = await timed("database", () => training.checkDatabase());
       const trainer = await timed("trainer", () => training.checkTrainer());
@@ -48,9 +61,10 @@ export function registerTrainingStatus(app: FastifyInstance, { log }: Service, t
 
   app.get(
     "/v1/preview/servers",
-    documented(
+    route(
+      "training",
       "The servers of this deployment, with their engines and those of their running jobs that the caller sees",
-      { response: ServerList },
+      { reply: ServerList },
     ),
     async (request) => {
       const caller = principalOf(request);

@@ -17,20 +17,13 @@ import type { JobDraft } from "../../training/jobs/jobs.ts";
 import { assertServable } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
+import { route } from "../route.ts";
 import { rlConfigFrom, sftConfigFrom } from "./job-options.ts";
 import { ownModel } from "./params.ts";
 import { presentJob, previewJson, sftPreviewJson } from "./present.ts";
 import { type Expected, readRest, readSubmission, receive } from "./receive.ts";
 import { keepExample, keepGroupPart } from "./record.wire.ts";
-import {
-  documented,
-  JobAgainBody,
-  JobBody,
-  LogBody,
-  NewJobBody,
-  NewSftJobBody,
-  SftJobAgainBody,
-} from "./training.schema.ts";
+import { JobAgainBody, JobBody, LogBody, NewJobBody, NewSftJobBody, SftJobAgainBody } from "./training.schema.ts";
 import { MAX_METRICS } from "./trajectory.schema.ts";
 import { exampleFrom, GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
 import { invalid, noIssues } from "./validation.ts";
@@ -97,9 +90,9 @@ export function registerTrainingSubmissions(
 
   app.post(
     "/v1/preview/training-jobs",
-    documented("Create a training job from scored trajectories, or from those of another job", {
+    route("training", "Create a training job from scored trajectories, or from those of another job", {
       body: Type.Union([NewJobBody, JobAgainBody]),
-      response: JobBody,
+      reply: JobBody,
     }),
     (request, reply) =>
       receive(request, training, groups, async ({ body, source, draft, submit }) => {
@@ -119,9 +112,9 @@ export function registerTrainingSubmissions(
 
   app.post(
     "/v1/preview/sft-training-jobs",
-    documented("Create a supervised training job from examples, or from those of another job", {
+    route("training", "Create a supervised training job from examples, or from those of another job", {
       body: Type.Union([NewSftJobBody, SftJobAgainBody]),
-      response: JobBody,
+      reply: JobBody,
     }),
     (request, reply) =>
       receive(request, training, examples, async ({ body, source, draft, submit }) => {
@@ -135,7 +128,10 @@ export function registerTrainingSubmissions(
 
   app.post<{ Params: { id: string } }>(
     "/v1/preview/models/:id/log",
-    documented("Keep metrics of evaluated groups with the newest step", { body: LogBody }),
+    route("training", "Keep metrics of evaluated groups with the newest step", {
+      body: LogBody,
+      reply: Type.Object({ metrics: Type.Record(Type.String(), Type.Number()) }),
+    }),
     async (request) => {
       const { owner } = await ownModel(training, request.params.id, principalOf(request));
       const issues = noIssues();

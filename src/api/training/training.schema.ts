@@ -23,7 +23,7 @@ export const listOf = <S extends TSchema>(item: S, title: string) =>
     { title },
   );
 
-const TrainingErrorBody = Type.Object(
+export const TrainingErrorBody = Type.Object(
   {
     ...ErrorBody.properties,
     detail: Type.Union([
@@ -92,7 +92,7 @@ export const ServerList = Type.Object(
             Type.Object({ id: Uuid, model_id: Uuid, kind: Type.String(), progress: nullable(Type.Number()) }),
           ),
         },
-        { title: "Server" },
+        { title: "ServerStatus" },
       ),
     ),
   },
@@ -137,6 +137,20 @@ export const CheckpointBody = Type.Object(
   { title: "Checkpoint" },
 );
 export const CheckpointList = listOf(CheckpointBody, "CheckpointList");
+
+export const DeletedModel = Type.Object(
+  { model_id: Uuid, deleted_checkpoints: Type.Integer(), deleted_run: Type.Literal(true) },
+  { title: "DeletedModel" },
+);
+
+export const DeletedCheckpoints = Type.Object(
+  {
+    deleted_count: Type.Integer(),
+    not_found_steps: Type.Array(Type.Integer()),
+    kept_steps: Type.Array(Type.Integer(), { description: "The newest step and steps in use." }),
+  },
+  { title: "DeletedCheckpoints" },
+);
 
 export const RollbackBody = Type.Object({ step: Type.Integer({ minimum: 0 }) }, { title: "Rollback" });
 export const StepsBody = Type.Object({ steps: Type.Array(Type.Integer()) }, { title: "DeleteCheckpoints" });
@@ -226,7 +240,7 @@ export const JobBody = Type.Object(
 );
 export const JobList = listOf(JobBody, "TrainingJobList");
 
-const EventBody = Type.Object(
+export const EventBody = Type.Object(
   {
     id: Uuid,
     type: Type.String({
@@ -258,26 +272,4 @@ export const JobFilter = Type.Object({
 /** The query of a list: its page and any filters. */
 export function listQuery(filter: TObject = Type.Object({})): TObject {
   return Type.Object({ ...PageQuery.properties, ...filter.properties });
-}
-
-/** Options of a documented training route. */
-export function documented(
-  summary: string,
-  schema: { body?: TSchema; query?: TSchema; response?: TSchema },
-  access: "training" | "public" = "training",
-) {
-  return {
-    config: { access },
-    schema: {
-      summary,
-      tags: ["training"],
-      ...(access === "public" ? { security: [] } : {}),
-      ...(schema.body ? { body: schema.body } : {}),
-      ...(schema.query ? { querystring: schema.query } : {}),
-      response: {
-        ...(schema.response ? { 200: schema.response } : {}),
-        ...(access === "public" ? {} : { 404: TrainingErrorBody, 422: TrainingErrorBody }),
-      },
-    },
-  };
 }

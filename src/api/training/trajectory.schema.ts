@@ -42,7 +42,11 @@ const content = orNull(Type.Union([Type.String(), Type.Array(Type.Unknown())]));
 
 export const HistoryMessageBody = Type.Object(
   { role: Type.String(), content, ...sampled },
-  { title: "Message", additionalProperties: true, description: "A chat message; log-probabilities make it a choice." },
+  {
+    title: "HistoryMessage",
+    additionalProperties: true,
+    description: "A chat message; log-probabilities make it a choice.",
+  },
 );
 
 export const ChoiceBody = Type.Object(

@@ -6,9 +6,9 @@ import { isJsonObject } from "../../../json/json.ts";
 import { answer, type PrepareContext, type PreparedAnswer } from "../../generation/answer.ts";
 import { checkLogprobAmount } from "../../generation/limits.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
-import { ErrorBody, errorReplies } from "../../schema/body.ts";
+import { route } from "../../route.ts";
 import type { Service } from "../../service.ts";
-import { CompletionReply, CompletionRequest } from "../completions/completions.schema.ts";
+import { CompletionChunk, CompletionReply, CompletionRequest } from "../completions/completions.schema.ts";
 import { answerCompletion } from "../completions/completions.ts";
 import { answerInDialect, type ChatDialect, chatRules, type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import { ChatCollector, chatReplyJson } from "./chat.response.ts";
@@ -19,22 +19,10 @@ import { type ValidatedChat, validateBatch, validateChat } from "./chat.validate
 export function registerChat(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/chat/completions",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Chat completion",
-        description: "With stream: true the reply is text/event-stream: one chunk per event, ended by [DONE].",
-        tags: ["inference"],
-        body: ChatRequest,
-        response: {
-          200: {
-            description: "The choices",
-            content: { "application/json": { schema: ChatReply }, "text/event-stream": { schema: ChatChunk } },
-          },
-          ...errorReplies(400, 401, 404, 429),
-        },
-      },
-    },
+    route("inference", "Chat completion", {
+      description: "With stream: true the reply is text/event-stream: one chunk per event, ended by [DONE].",
+      ...{ body: ChatRequest, reply: ChatReply, chunk: ChatChunk },
+    }),
     (request, reply) => answerChat(service, request, reply),
   );
 }
@@ -62,15 +50,7 @@ function answerChat(service: Service, request: FastifyRequest, reply: FastifyRep
 export function registerChatBatch(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/chat/completions/batch",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Several chats with the same settings",
-        tags: ["inference"],
-        body: BatchRequest,
-        response: { 200: ChatReply, ...errorReplies(400, 401, 404, 429) },
-      },
-    },
+    route("inference", "Several chats with the same settings", { body: BatchRequest, reply: ChatReply }),
     (request, reply) => answerBatch(service, request, reply),
   );
 }
@@ -134,15 +114,11 @@ function batchReply(prepared: readonly PreparedChat[], collectors: readonly Chat
 export function registerInvocations(app: FastifyInstance, service: Service): void {
   app.post(
     "/invocations",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Chat or text completion, by the shape of the body",
-        tags: ["inference"],
-        body: Type.Union([ChatRequest, CompletionRequest]),
-        response: { 200: Type.Union([ChatReply, CompletionReply]), 400: ErrorBody, 401: ErrorBody },
-      },
-    },
+    route("inference", "Chat or text completion, by the shape of the body", {
+      body: Type.Union([ChatRequest, CompletionRequest]),
+      reply: Type.Union([ChatReply, CompletionReply]),
+      chunk: Type.Union([ChatChunk, CompletionChunk]),
+    }),
     (request, reply) => {
       const body = isJsonObject(request.body) ? request.body : {};
       if ("messages" in body) return answerChat(service, request, reply);

@@ -28,7 +28,8 @@ import { jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
 import { checkRepeated } from "../../request/repeated-fields.ts";
-import { errorReplies, readBody } from "../../schema/body.ts";
+import { route } from "../../route.ts";
+import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import { CompletionChunks, PromptChoices } from "./completions.reply.ts";
 import {
@@ -229,24 +230,7 @@ function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
 export function registerCompletions(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/completions",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Text completion",
-        tags: ["inference"],
-        body: CompletionRequest,
-        response: {
-          200: {
-            description: "The choices",
-            content: {
-              "application/json": { schema: CompletionReply },
-              "text/event-stream": { schema: CompletionChunk },
-            },
-          },
-          ...errorReplies(400, 401, 404, 429),
-        },
-      },
-    },
+    route("inference", "Text completion", { body: CompletionRequest, reply: CompletionReply, chunk: CompletionChunk }),
     (request, reply) => answerCompletion(service, request, reply),
   );
 }

@@ -5,6 +5,7 @@ import { chatPrompt } from "../../../text/prompt.ts";
 import { principalOf } from "../../http/auth.ts";
 import { inTermsOf, refusing } from "../../http/errors.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
+import { type RouteShape, route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import {
@@ -27,41 +28,23 @@ import {
 } from "./messages.schema.ts";
 import { chatOf, FIELD_NAMES, promptOf } from "./messages.translate.ts";
 
-const config = { access: "inference", errors: "messages" } as const;
-const errors = { 400: MessagesError, 401: MessagesError, 404: MessagesError, 429: MessagesError };
+function anthropic(...[summary, description]: [string, RouteShape]) {
+  const { config } = route("inference", summary, { ...description, errorBody: MessagesError });
+  return { config: { ...config, errors: "messages" as const } };
+}
 
 export function registerMessages(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/messages",
-    {
-      config,
-      schema: {
-        summary: "A message",
-        description: "Anthropic's Messages API. With stream: true the reply is text/event-stream.",
-        tags: ["inference"],
-        body: MessagesRequest,
-        response: {
-          200: {
-            description: "The message",
-            content: { "application/json": { schema: ReplySchema }, "text/event-stream": { schema: MessageEvent } },
-          },
-          ...errors,
-        },
-      },
-    },
+    anthropic("A message", {
+      description: "Anthropic's Messages API. With stream: true the reply is text/event-stream.",
+      ...{ body: MessagesRequest, reply: ReplySchema, chunk: MessageEvent },
+    }),
     (request, reply) => answerMessage(service, request, reply),
   );
   app.post(
     "/v1/messages/count_tokens",
-    {
-      config,
-      schema: {
-        summary: "How many tokens a message's prompt has",
-        tags: ["text"],
-        body: CountTokensRequest,
-        response: { 200: TokenCount, 400: MessagesError, 404: MessagesError },
-      },
-    },
+    anthropic("How many tokens a message's prompt has", { body: CountTokensRequest, reply: TokenCount }),
     (request) => inTermsOf(FIELD_NAMES, () => countTokens(service, request)),
   );
 }

@@ -94,7 +94,7 @@ export const MessageReply = Type.Object(
     usage: MessageUsage,
     policy_version: Type.Optional(Type.Integer({ description: "Step of the trained policy that answered." })),
   },
-  { title: "Message", additionalProperties: false },
+  { title: "MessagesReply", additionalProperties: false },
 );
 
 export const MessageEvent = Type.Object(

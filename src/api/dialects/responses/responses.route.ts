@@ -7,7 +7,8 @@ import { bytesOf, type NewResponse } from "../../../store/tables/responses.ts";
 import { principalOf } from "../../http/auth.ts";
 import { inTermsOf } from "../../http/errors.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
-import { errorReplies, readBody } from "../../schema/body.ts";
+import { route } from "../../route.ts";
+import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import { answerInDialect, type ChatDialect, chatRules, type PreparedChat } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
@@ -110,39 +111,18 @@ interface ById {
   Querystring: Record<string, string | undefined>;
 }
 
-const access = { config: { access: "inference" as const } };
-const common = { tags: ["inference"] };
-
 export function registerResponses(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/responses",
-    {
-      ...access,
-      schema: {
-        ...common,
-        summary: "A response",
-        description: "OpenAI's Responses API. With stream: true the reply is text/event-stream, without [DONE].",
-        body: ResponsesRequest,
-        response: {
-          200: {
-            description: "The response",
-            content: {
-              "application/json": { schema: ResponseObject },
-              "text/event-stream": { schema: ResponseEvent },
-            },
-          },
-          ...errorReplies(400, 401, 404, 429),
-        },
-      },
-    },
+    route("inference", "A response", {
+      description: "OpenAI's Responses API. With stream: true the reply is text/event-stream, without [DONE].",
+      ...{ body: ResponsesRequest, reply: ResponseObject, chunk: ResponseEvent },
+    }),
     (request, reply) => answerResponse(service, request, reply),
   );
   app.get<ById>(
     "/v1/responses/:id",
-    {
-      ...access,
-      schema: { ...common, summary: "A stored response", response: { 200: ResponseObject, ...errorReplies(400, 404) } },
-    },
+    route("inference", "A stored response", { reply: ResponseObject, errors: [400, 429] }),
     async (request, reply) => {
       if (request.query.stream === "true") {
         const message = "A stored response cannot be streamed again: read it without stream.";
@@ -157,14 +137,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
   );
   app.delete<ById>(
     "/v1/responses/:id",
-    {
-      ...access,
-      schema: {
-        ...common,
-        summary: "Delete a stored response",
-        response: { 200: DeletedResponse, ...errorReplies(404) },
-      },
-    },
+    route("inference", "Delete a stored response", { reply: DeletedResponse, errors: [400] }),
     async (request) => {
       const { id } = request.params;
       if (!(await service.responses.delete(ownerOf(request), id))) throw unknown(id);
@@ -173,14 +146,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
   );
   app.get<ById>(
     "/v1/responses/:id/input_items",
-    {
-      ...access,
-      schema: {
-        ...common,
-        summary: "The input of a stored response",
-        response: { 200: InputItems, ...errorReplies(400, 404) },
-      },
-    },
+    route("inference", "The input of a stored response", { reply: InputItems, errors: [400, 429] }),
     async (request, reply) => {
       const { inputs } = await found(service, request);
       const options = pageOptions(request.query);
@@ -201,10 +167,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
   );
   app.post<ById>(
     "/v1/responses/:id/cancel",
-    {
-      ...access,
-      schema: { ...common, summary: "Always refused", response: errorReplies(400, 404) },
-    },
+    route("inference", "Always refused", { errors: [400] }),
     async (request) => {
       await found(service, request);
       const message =

@@ -24,7 +24,8 @@ import {
 import { replyFacts } from "../../generation/reply.ts";
 import { NEUTRAL_DEFAULTS, toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
-import { ErrorBody, readBody } from "../../schema/body.ts";
+import { route } from "../../route.ts";
+import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import { TokenChoices } from "./tokens.reply.ts";
 import { type TokenBody, TokenChunk, TokenReply, TokenRequest } from "./tokens.schema.ts";
@@ -156,24 +157,7 @@ async function prepareTokens(
 export function registerGenerate(app: FastifyInstance, service: Service): void {
   app.post(
     "/inference/v1/generate",
-    {
-      config: { access: "inference" },
-      schema: {
-        summary: "Token ids in, token ids out",
-        tags: ["inference"],
-        body: TokenRequest,
-        response: {
-          200: {
-            description: "The choices",
-            content: { "application/json": { schema: TokenReply }, "text/event-stream": { schema: TokenChunk } },
-          },
-          400: ErrorBody,
-          401: ErrorBody,
-          404: ErrorBody,
-          429: ErrorBody,
-        },
-      },
-    },
+    route("inference", "Token ids in, token ids out", { body: TokenRequest, reply: TokenReply, chunk: TokenChunk }),
     (request, reply) => answerTokens(service, request, reply),
   );
 }

@@ -117,6 +117,16 @@ export const LoadStateBody = Type.Object(
 
 export const ReleaseBody = Type.Object({ request_id: Id }, { title: "ReleaseResult" });
 
+export const ReleasedBody = Type.Object(
+  { operation_id: Uuid, request_id: Id, released: Type.Literal(true) },
+  { title: "ReleasedResult" },
+);
+
+export const ResultBody = Type.Object(
+  { operation_id: Uuid, kind: Type.Enum([...OPERATION_KINDS]), metrics: Type.Record(Type.String(), Type.Number()) },
+  { title: "OperationResult", additionalProperties: true, description: "Its kind says which other members." },
+);
+
 export const RunBody = Type.Object(
   {
     run_id: Uuid,

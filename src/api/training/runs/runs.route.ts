@@ -7,10 +7,10 @@ import type { Static, TSchema } from "typebox";
 import type { Command, PassCommand } from "../../../training/runs/operation.ts";
 import type { TrainingService } from "../../../training/service.ts";
 import { principalOf } from "../../http/auth.ts";
+import { route } from "../../route.ts";
 import { defaultEntity } from "../models.route.ts";
 import { readSubmission } from "../receive.ts";
 import type { SubmitOptions } from "../submit.route.ts";
-import { documented } from "../training.schema.ts";
 import { noIssues, readSmallBody, readTraining, throwIfAny } from "../validation.ts";
 import {
   LoadStateBody,
@@ -19,7 +19,9 @@ import {
   PassBody,
   PublishBody,
   ReleaseBody,
+  ReleasedBody,
   ResolveBody,
+  ResultBody,
   RunBody,
   SaveStateBody,
 } from "./run.schema.ts";
@@ -52,7 +54,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
 
   app.post(
     "/v1/training/runs::resolve",
-    documented("Find a training run by name, or make one", { body: ResolveBody, response: RunBody }),
+    route("training", "Find a training run by name, or make one", { body: ResolveBody, reply: RunBody }),
     async (request) => {
       const principal = principalOf(request);
       const body = readSmallBody(ResolveBody, request.body);
@@ -60,20 +62,20 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
     },
   );
 
-  app.get<RunPath>(RUN, documented("One training run", { response: RunBody }), async (request) =>
+  app.get<RunPath>(RUN, route("training", "One training run", { reply: RunBody }), async (request) =>
     presentRun(await runs.view(request.params.id, principalOf(request).workspace.id)),
   );
 
   app.post<RunPath>(
     `${RUN}::close`,
-    documented("Refuse further operations of a run", { response: RunBody }),
+    route("training", "Refuse further operations of a run", { reply: RunBody }),
     async (request) => presentRun(await runs.close(request.params.id, principalOf(request).workspace.id)),
   );
 
   const command = <S extends TSchema>(name: string, summary: string, schema: S, from: (body: Static<S>) => Command) =>
     app.post<RunPath>(
       `/v1/training/runs/:id/${name}`,
-      documented(summary, { body: schema, response: OperationBody }),
+      route("training", summary, { body: schema, reply: OperationBody }),
       async (request) => {
         const run = await runs.owned(request.params.id, principalOf(request).workspace.id);
         const body = readSmallBody(schema, request.body) as Static<S> & Numbered;
@@ -92,13 +94,13 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
 
   app.get<OperationPath>(
     OPERATION,
-    documented("One operation of a run", { response: OperationBody }),
+    route("training", "One operation of a run", { reply: OperationBody }),
     async (request) => presentOperation(await operationOf(request)),
   );
 
   app.post<OperationPath>(
     `${OPERATION}::cancel`,
-    documented("Cancel an operation, or drop the gradients of a finished one", { response: OperationBody }),
+    route("training", "Cancel an operation, or drop the gradients of a finished one", { reply: OperationBody }),
     async (request) => {
       const { id, operation } = request.params;
       return presentOperation(await runs.cancel(id, principalOf(request).workspace.id, operation));
@@ -107,7 +109,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
 
   app.get<OperationPath>(
     "/v1/training/runs/:id/operations/:operation/result",
-    documented("The result of an operation that succeeded", {}),
+    route("training", "The result of an operation that succeeded", { reply: ResultBody }),
     async (request) => {
       const job = await operationOf(request);
       return presentResult(job, runs.result(job));
@@ -116,7 +118,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
 
   app.post<OperationPath>(
     "/v1/training/runs/:id/operations/:operation/result::release",
-    documented("Delete the result of an operation", { body: ReleaseBody }),
+    route("training", "Delete the result of an operation", { body: ReleaseBody, reply: ReleasedBody }),
     async (request) => {
       const { id, operation } = request.params;
       const { request_id } = readSmallBody(ReleaseBody, request.body);
@@ -137,7 +139,7 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
   const pass = (kind: PassCommand["kind"], summary: string) =>
     app.post<RunPath>(
       `/v1/training/runs/:id/${kind}`,
-      documented(summary, { body: PassBody, response: OperationBody }),
+      route("training", summary, { body: PassBody, reply: OperationBody }),
       async (request) => {
         const run = await runs.owned(request.params.id, principalOf(request).workspace.id);
         const base = await runs.baseOf(run);
