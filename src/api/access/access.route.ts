@@ -24,7 +24,7 @@ const principal = {
   session: Type.Boolean({ description: "Whether this is the session of a browser." }),
 };
 
-const PrincipalBody = Type.Object(principal, { title: "Principal" });
+export const PrincipalBody = Type.Object(principal, { title: "Principal" });
 
 const bytes = (description?: string) => Type.Integer({ minimum: 0, ...(description ? { description } : {}) });
 
@@ -44,8 +44,11 @@ const StorageBody = Type.Object(
 );
 
 /** The caller, and what its workspace has on disk. */
-const MeBody = Type.Object(
-  { ...principal, storage: orNull(StorageBody, { description: "null without training, or without its scope." }) },
+export const MeBody = Type.Object(
+  {
+    ...principal,
+    storage: Type.Union([StorageBody, Type.Null()], { description: "null without training, or without its scope." }),
+  },
   { title: "Me" },
 );
 
@@ -91,7 +94,7 @@ const SessionBody = Type.Object(
   { title: "Session" },
 );
 
-const CodeBody = Type.Object(
+export const CodeBody = Type.Object(
   {
     object: Type.Literal("session_code"),
     code: Type.String({ description: "Valid for 10 minutes, and once." }),

@@ -11,12 +11,12 @@ import type { Service } from "../service.ts";
 
 const Count = Type.Integer();
 
-const ServerBody = Type.Object(
+export const ServerBody = Type.Object(
   {
     object: Type.Literal("server"),
     version: Type.String(),
     started_at: Type.String({ format: "date-time" }),
-    role: Type.String({ description: "all or api" }),
+    role: Type.Enum(["all", "api"]),
     model: Type.Object(
       {
         id: Type.String(),

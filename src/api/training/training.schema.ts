@@ -62,7 +62,7 @@ export const TrainableModelBody = Type.Object(
     last_job: nullable(
       Type.Object({
         id: Uuid,
-        status: Type.String(),
+        status: Type.Enum([...JOB_STATUSES]),
         progress: nullable(Type.Number()),
         updated_at: Moment,
         error_message: nullable(Type.String()),
@@ -74,28 +74,24 @@ export const TrainableModelBody = Type.Object(
 );
 export const TrainableModelList = listOf(TrainableModelBody, "TrainableModelList");
 
-export const ServerList = Type.Object(
+export const ServerStatusBody = Type.Object(
   {
-    object: Type.Literal("list"),
-    data: Type.Array(
-      Type.Object(
-        {
-          id: Type.String(),
-          role: Type.String({ description: "all, api or worker" }),
-          version: Type.String(),
-          alive: Type.Boolean({ description: "It was heard of within the last 30 seconds." }),
-          address: Type.String(),
-          silent_seconds: Type.Number(),
-          models: Type.Array(Type.String()),
-          replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Type.Integer() })),
-          running_jobs: Type.Array(
-            Type.Object({ id: Uuid, model_id: Uuid, kind: Type.String(), progress: nullable(Type.Number()) }),
-          ),
-        },
-        { title: "ServerStatus" },
-      ),
+    id: Type.String(),
+    role: Type.Enum(["all", "api", "worker"]),
+    version: Type.String(),
+    alive: Type.Boolean({ description: "It was heard of within the last 30 seconds." }),
+    address: Type.String(),
+    silent_seconds: Type.Number(),
+    models: Type.Array(Type.String()),
+    replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Type.Integer() })),
+    running_jobs: Type.Array(
+      Type.Object({ id: Uuid, model_id: Uuid, kind: Type.String(), progress: nullable(Type.Number()) }),
     ),
   },
+  { title: "ServerStatus" },
+);
+export const ServerList = Type.Object(
+  { object: Type.Literal("list"), data: Type.Array(ServerStatusBody) },
   { title: "ServerList" },
 );
 
@@ -204,18 +200,42 @@ export const NewSftJobBody = Type.Object(
   { title: "NewSftTrainingJob" },
 );
 
+const verdict = {
+  status: Type.String(),
+  reason: nullable(Type.String({ description: "The verdict again; null for what was trained." })),
+  message: nullable(Type.String()),
+  num_tokens: Type.Integer(),
+  num_trainable_tokens: Type.Integer(),
+};
+const ReportBody = Type.Object(
+  {
+    trajectories: Type.Optional(
+      Type.Array(
+        Type.Object({
+          ...{ group: Type.Integer(), trajectory: Type.Integer(), ...verdict },
+          ...{ reward: Type.Number(), advantage: Type.Number(), num_sequences: Type.Integer() },
+        }),
+      ),
+    ),
+    examples: Type.Optional(Type.Array(Type.Object({ example: Type.Integer(), ...verdict }))),
+    totals: Numbers,
+    usage: nullable(Type.Object({ tokens: Type.Integer(), seconds: Type.Number(), peak_bytes: Type.Integer() })),
+  },
+  { title: "TrainingReport" },
+);
+
 export const JobBody = Type.Object(
   {
     id: Uuid,
     model_id: Uuid,
-    status: Type.String({ description: "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED." }),
+    status: Type.Enum([...JOB_STATUSES]),
     progress: nullable(Type.Number()),
     error_message: nullable(Type.String()),
     training_start: nullable(Moment),
     training_end: nullable(Moment),
     created_at: Moment,
     updated_at: Moment,
-    kind: Type.String({ description: "rl or sft." }),
+    kind: Type.Enum(["rl", "sft"]),
     from_step: nullable(Type.Integer()),
     step: nullable(Type.Integer({ description: "The step that the job created." })),
     config: Type.Union([RlOptions, SftOptions], { description: "As the server understood it, with its defaults." }),
@@ -234,7 +254,7 @@ export const JobBody = Type.Object(
       }),
     ),
     gradient_steps: nullable(Type.Object({ done: Type.Integer(), total: Type.Integer() })),
-    report: Type.Optional(nullable(AnyObject)),
+    report: Type.Optional(nullable(ReportBody)),
   },
   { title: "TrainingJob" },
 );
