@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import { givingWay, orAborted } from "../../pacing/turns.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { refusing, toWireError } from "../http/errors.ts";
 import { requestIdOf, safeId } from "../http/headers.ts";
@@ -21,10 +22,16 @@ import type { EngineArgFields } from "./sampling.ts";
 // merges it, and it is sent when the socket drains. A client that makes it hold back more than `streamBufferBytes` is too slow
 // to serve: its stream is cut and its work aborted.
 
-/** Turns outputs into events of one dialect. */
-export interface ChunkSource {
+/** What a dialect makes of the outputs of all runs. */
+export interface WholeReply {
   /** What comes next waits for it. */
   accept(run: number, output: RunOutput): void | Promise<void>;
+  /** The reply as JSON text, after every output. */
+  toJson(tokenizer: Tokenizer): string | Promise<string>;
+}
+
+/** The same, or events instead. */
+export interface Reply extends WholeReply {
   /** Events for everything accepted since the last call. */
   take(): string;
   /** Roughly the bytes `take` would give. */
@@ -45,7 +52,7 @@ async function streamRuns(
   reply: FastifyReply,
   gone: AbortSignal,
   runs: readonly GenerationRun[],
-  source: ChunkSource,
+  source: Reply,
   held: HeldLogprobs | null,
 ): Promise<void> {
   reply.hijack();
@@ -113,17 +120,8 @@ export interface PreparedAnswer {
   runs: readonly Run[];
   /** How many log-probabilities are held at once: by a whole reply all of them, by a stream those that it has not sent. */
   logprobs: number;
-  whole(): ReplyCollector;
-  /** Called instead of `whole` for a question that streams. */
-  streamed(): ChunkSource;
-}
-
-/** Collects the outputs of all runs until they have ended. */
-export interface ReplyCollector {
-  /** What comes next waits for it. */
-  accept(run: number, output: RunOutput): void | Promise<void>;
-  /** The reply as JSON text. */
-  toJson(): string | Promise<string>;
+  /** A question that streams has one with events. */
+  reply: Reply | WholeReply;
 }
 
 /** The id under which a client may end a request that has not been read yet. */
@@ -175,7 +173,7 @@ export async function answer(
   };
   const preparing = prepare();
   try {
-    const { runs: prepared, logprobs, whole, streamed } = await orAborted(preparing, live.cancelled);
+    const { runs: prepared, logprobs, reply: answered } = await orAborted(preparing, live.cancelled);
     checkGrammars(prepared);
     const owner = service.config.sharePrefixCache ? null : client.workspace.id;
     const held = service.logprobMemory.hold(client.id, logprobs, reply.raw);
@@ -190,14 +188,13 @@ export async function answer(
         held: body.stream === true ? null : held,
       });
     });
-    if (body.stream === true) {
-      await streamRuns(service, reply, gone, runs, streamed(), logprobs === 0 ? null : held);
+    if (body.stream === true && "take" in answered) {
+      await streamRuns(service, reply, gone, runs, answered, logprobs === 0 ? null : held);
       return reply;
     }
-    const collector = whole();
-    await collect(runs, collector);
+    await collect(runs, answered);
     if (gone.aborted) return reply.hijack();
-    const json = await collector.toJson();
+    const json = await answered.toJson(service.text.tokenizer);
     return reply.type("application/json; charset=utf-8").send(json.length > LARGE_REPLY ? inPieces(json) : json);
   } finally {
     over();
@@ -249,11 +246,11 @@ function cacheSalt(owner: string | null, own: string | null): string {
     .digest("hex");
 }
 
-async function collect(runs: readonly GenerationRun[], collector: ReplyCollector): Promise<void> {
+async function collect(runs: readonly GenerationRun[], reply: WholeReply): Promise<void> {
   try {
     await Promise.all(
       runs.map(async (run, index) => {
-        for await (const output of run.outputs()) await collector.accept(index, output);
+        for await (const output of run.outputs()) await reply.accept(index, output);
       }),
     );
   } catch (error) {

@@ -117,7 +117,7 @@ async function prepareInspection(
   return {
     runs: prompt === null || positions.length === 0 ? [] : [scoringRun(service, model, prompt, tokens, positions)],
     logprobs: 0,
-    whole: () => ({
+    reply: {
       accept(_run, output) {
         if (output.type === "prefill") preferences = output.preferences ?? null;
       },
@@ -126,9 +126,6 @@ async function prepareInspection(
         const inspection = { object: "structured_outputs.inspection", model: model.name, may_end: mayEnd };
         return JSON.stringify({ ...inspection, positions: shown });
       },
-    }),
-    streamed: () => {
-      throw new Error("an inspection cannot be streamed");
     },
   };
 }

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FinishReason } from "../../../engine/contract.ts";
 import { type ChatInput, type ChatPrompt, chatPrompt } from "../../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../../text/prompt-length.ts";
-import { answer, type ChunkSource, type PrepareContext, type ReplyCollector } from "../../generation/answer.ts";
+import { answer, type PrepareContext, type Reply } from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
 import { buildRun, type Run } from "../../generation/generation.ts";
 import {
@@ -219,8 +219,8 @@ export function templateInput({ config }: Service, body: ChatBody, parsing: Repl
 export interface ChatDialect {
   /** Default: as in a chat. */
   copies?: LogprobCopies;
-  whole(prepared: PreparedChat, n: number): ReplyCollector;
-  streamed(prepared: PreparedChat, n: number): ChunkSource;
+  /** `streams`: as events. */
+  reply(prepared: PreparedChat, streams: boolean): Reply;
 }
 
 export function chatRules({ config, engine, toolFormat, toolCommand }: Service): ChatRules {
@@ -244,18 +244,13 @@ export function answerInDialect(
     const { chat, dialect } = await read();
     const { body } = chat;
     if (body.tool_choice === undefined && (body.tools ?? []).length > 0) service.logUnparsedTools(principalOf(request));
-    const n = readChoiceCount(body.n);
     return {
       ...{ body, ignored: chat.ignored },
-      choices: n,
+      choices: readChoiceCount(body.n),
       async prepare(context) {
         const prepared = await prepareChat(service, chat, context, dialect.copies);
-        return {
-          runs: [prepared.run],
-          logprobs: prepared.logprobs,
-          whole: () => dialect.whole(prepared, n),
-          streamed: () => dialect.streamed(prepared, n),
-        };
+        const { run, logprobs } = prepared;
+        return { runs: [run], logprobs, reply: dialect.reply(prepared, body.stream === true) };
       },
     };
   });

@@ -11,9 +11,8 @@ import type { Service } from "../../service.ts";
 import { CompletionChunk, CompletionReply, CompletionRequest } from "../completions/completions.schema.ts";
 import { answerCompletion } from "../completions/completions.ts";
 import { answerInDialect, type ChatDialect, chatRules, type PreparedChat, prepareChat } from "./chat.prepare.ts";
-import { ChatCollector, chatReplyJson } from "./chat.response.ts";
-import { BatchRequest, ChatChunk, ChatReply, ChatRequest } from "./chat.schema.ts";
-import { ChatChunks } from "./chat.stream.ts";
+import { ChatReply, chatReplyJson } from "./chat.reply.ts";
+import { BatchRequest, ChatChunk, ChatRequest, ChatReply as ReplySchema } from "./chat.schema.ts";
 import { type ValidatedChat, validateBatch, validateChat } from "./chat.validate.ts";
 
 export function registerChat(app: FastifyInstance, service: Service): void {
@@ -21,7 +20,7 @@ export function registerChat(app: FastifyInstance, service: Service): void {
     "/v1/chat/completions",
     route("inference", "Chat completion", {
       description: "With stream: true the reply is text/event-stream: one chunk per event, ended by [DONE].",
-      ...{ body: ChatRequest, reply: ChatReply, chunk: ChatChunk },
+      ...{ body: ChatRequest, reply: ReplySchema, chunk: ChatChunk },
     }),
     (request, reply) => answerChat(service, request, reply),
   );
@@ -29,14 +28,7 @@ export function registerChat(app: FastifyInstance, service: Service): void {
 
 function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const dialect: ChatDialect = {
-    whole({ facts, options }, n) {
-      const collector = new ChatCollector(facts, options, n);
-      return {
-        accept: (_run, output) => collector.accept(output),
-        toJson: () => collector.toJson(service.text.tokenizer),
-      };
-    },
-    streamed: ({ facts, options }, n) => new ChatChunks(facts, options, n),
+    reply: ({ facts, options, run }) => new ChatReply(facts, options, run.choices.length),
   };
   return answerInDialect(service, request, reply, async () => ({
     chat: validateChat(bodyWithPriority(request), chatRules(service)),
@@ -50,7 +42,7 @@ function answerChat(service: Service, request: FastifyRequest, reply: FastifyRep
 export function registerChatBatch(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/chat/completions/batch",
-    route("inference", "Several chats with the same settings", { body: BatchRequest, reply: ChatReply }),
+    route("inference", "Several chats with the same settings", { body: BatchRequest, reply: ReplySchema }),
     (request, reply) => answerBatch(service, request, reply),
   );
 }
@@ -81,31 +73,26 @@ async function prepareBatch(
     checkLogprobAmount(logprobs, "top_logprobs");
     prepared.push(one);
   }
+  const replies = prepared.map(({ facts, options }) => new ChatReply(facts, options, 1));
   return {
     runs: prepared.map(({ run }) => run),
     logprobs,
-    whole() {
-      const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
-      return {
-        accept: (run, output) => collectors[run]!.accept(output),
-        toJson: () => batchReply(prepared, collectors),
-      };
-    },
-    streamed: () => {
-      throw new Error("a batch cannot be streamed");
+    reply: {
+      accept: (run, output) => replies[run]!.accept(run, output),
+      toJson: () => batchJson(prepared, replies),
     },
   };
 }
 
-function batchReply(prepared: readonly PreparedChat[], collectors: readonly ChatCollector[]): string {
-  const sum = (value: (collector: ChatCollector) => number) => collectors.reduce((all, one) => all + value(one), 0);
+function batchJson(prepared: readonly PreparedChat[], replies: readonly ChatReply[]): string {
+  const choices = replies.map((reply, index) => reply.choicesJson(index)).join(",");
+  const sum = (value: (reply: ChatReply) => number) => replies.reduce((all, one) => all + value(one), 0);
   const promptTokens = prepared.reduce((all, { facts }) => all + facts.promptTokens, 0);
   const counts = {
     completion: sum(({ counts }) => counts.completion),
     cached: sum(({ counts }) => counts.cached),
     reasoning: sum(({ counts }) => counts.reasoning),
   };
-  const choices = collectors.map((collector, index) => collector.choicesJson(index)).join(",");
   const parts = { choices, promptLogprobs: null, kvTransferParams: null };
   return chatReplyJson({ ...prepared[0]!.facts, promptTokens }, counts, parts, null);
 }
@@ -116,7 +103,7 @@ export function registerInvocations(app: FastifyInstance, service: Service): voi
     "/invocations",
     route("inference", "Chat or text completion, by the shape of the body", {
       body: Type.Union([ChatRequest, CompletionRequest]),
-      reply: Type.Union([ChatReply, CompletionReply]),
+      reply: Type.Union([ReplySchema, CompletionReply]),
       chunk: Type.Union([ChatChunk, CompletionChunk]),
     }),
     (request, reply) => {

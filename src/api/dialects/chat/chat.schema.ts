@@ -62,8 +62,7 @@ export const ExtendedBatchRequest = Type.Object({
 
 export type ChatBody = Static<typeof ChatRequest>;
 
-// Wire schemas of chat replies, for openapi.json and for tests of real replies. chat.response.ts and chat.stream.ts build the
-// replies.
+// Wire schemas of chat replies, for openapi.json and for tests of real replies. chat.reply.ts builds them.
 
 const ChatLogprobs = Type.Object({ content: Type.Array(TokenLogprob) }, { title: "ChatLogprobs" });
 

@@ -1,24 +1,13 @@
-// The reply of a completion, whole and as a stream.
+// What the choices of one prompt have produced, as JSON.
 import type { Static } from "typebox";
 import type { PrefillOutput } from "../../../engine/contract.ts";
-import type { ServiceError } from "../../../errors/service-error.ts";
 import { inTurns } from "../../../pacing/turns.ts";
 import type { TokenLogprobs } from "../../../sampling/token-logprobs.ts";
 import { TokenTextWalk } from "../../../text/token-text.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
-import { type ChunkSource, failedCompletion } from "../../generation/answer.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
-import {
-  chunkUsage,
-  floored,
-  jsonWith,
-  promptLogprobsJson,
-  type ReplyFacts,
-  usageOf,
-  type WireTokenLogprob,
-} from "../../generation/reply.ts";
-import { DONE } from "../../http/streams.ts";
+import { floored, jsonWith, promptLogprobsJson, type WireTokenLogprob } from "../../generation/reply.ts";
 import type { TextLogprobs } from "./completions.schema.ts";
 
 // The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Streamed pieces
@@ -280,65 +269,5 @@ export class PromptChoices {
       logprobs: logprobs ? choice.logprobs.take() : null,
       ...(streams ? {} : { prompt_logprobs: this.#promptLogprobs }),
     });
-  }
-}
-
-// Chunks of streamed text completions. This dialect has no role chunks. The first chunk of each choice carries the
-// prompt's ids and the echo. The last one, or the usage chunk, carries the fingerprint.
-export class CompletionChunks implements ChunkSource {
-  readonly #facts: ReplyFacts;
-  readonly #prompts: readonly PromptChoices[];
-  readonly #head: string;
-  #size = 0;
-
-  constructor(facts: ReplyFacts, prompts: readonly PromptChoices[]) {
-    this.#facts = facts;
-    this.#prompts = prompts;
-    const { id, created, model } = facts;
-    this.#head = JSON.stringify({ id, object: "text_completion", created, model }).slice(0, -1);
-  }
-
-  get size(): number {
-    return this.#size + this.#prompts.reduce((sum, prompt) => sum + prompt.logprobSize, 0);
-  }
-
-  async accept(run: number, output: RunOutput): Promise<void> {
-    await this.#prompts[run]!.accept(output);
-    if (output.type === "delta") this.#size += 32 * output.tokenIds.length;
-  }
-
-  take(): string {
-    this.#size = 0;
-    let events = "";
-    for (const prompt of this.#prompts) {
-      for (const { choice, json, ended } of prompt.take()) {
-        const fingerprint = ended && !this.#facts.includeUsage ? this.#fingerprint : "";
-        events += `data: ${this.#head},"choices":[${json}]${fingerprint}${this.#continuousUsage(prompt, choice)}}\n\n`;
-      }
-    }
-    return events;
-  }
-
-  closing(): string {
-    if (!this.#facts.includeUsage) return DONE;
-    const total = this.#prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
-    const cached = this.#prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
-    const usage = chunkUsage(usageOf(this.#facts, { completion: total, cached, reasoning: 0 }));
-    return `data: ${this.#head},"choices":[]${this.#fingerprint},"usage":${JSON.stringify(usage)}}\n\n${DONE}`;
-  }
-
-  failure(error: ServiceError): string {
-    return failedCompletion(error);
-  }
-
-  get #fingerprint(): string {
-    return `,"system_fingerprint":${JSON.stringify(this.#facts.systemFingerprint)}`;
-  }
-
-  #continuousUsage(prompt: PromptChoices, choice: number): string {
-    if (!this.#facts.includeUsage || !this.#facts.continuousUsage) return "";
-    const counts = { completion: prompt.shownTokensOf(choice), cached: prompt.cachedTokens, reasoning: 0 };
-    const usage = usageOf({ ...this.#facts, promptTokens: prompt.promptTokens }, counts);
-    return `,"usage":${JSON.stringify(chunkUsage(usage))}`;
   }
 }

@@ -1,4 +1,4 @@
-// POST /v1/completions: read, check, prepare.
+// POST /v1/completions: read, check, prepare, reply.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ServiceError } from "../../../errors/service-error.ts";
@@ -8,9 +8,9 @@ import { encodeBounded } from "../../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../../text/prompt-length.ts";
 import { PlainReplyParser } from "../../../text/reply-parser.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
-import { answer, type PrepareContext } from "../../generation/answer.ts";
+import { answer, failedCompletion, type PrepareContext, type Reply } from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
-import { buildRun, type Run } from "../../generation/generation.ts";
+import { buildRun, type Run, type RunOutput } from "../../generation/generation.ts";
 import {
   checkLogprobAmount,
   checkLogprobCount,
@@ -24,14 +24,15 @@ import {
   readChoiceCount,
   thinkingLimitAfter,
 } from "../../generation/limits.ts";
-import { jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
+import { chunkUsage, jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
+import { DONE } from "../../http/streams.ts";
 import { checkRepeated } from "../../request/repeated-fields.ts";
 import { route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
-import { CompletionChunks, PromptChoices } from "./completions.reply.ts";
+import { PromptChoices } from "./completions.reply.ts";
 import {
   type CompletionBody,
   CompletionChunk,
@@ -246,42 +247,97 @@ export function answerCompletion(
       ...{ body, ignored },
       choices: readChoiceCount(body.n) * prompts.length,
       async prepare(context) {
-        const prepared = await prepareCompletion(service, body, prompts, context);
-        return {
-          runs: prepared.runs,
-          logprobs: prepared.logprobs,
-          whole: () => ({
-            accept: (run, output) => prepared.prompts[run]!.accept(output),
-            toJson: () => wholeReply(prepared),
-          }),
-          streamed: () => new CompletionChunks(prepared.facts, prepared.prompts),
-        };
+        const { runs, logprobs, facts, prompts: asked } = await prepareCompletion(service, body, prompts, context);
+        return { runs, logprobs, reply: new TextReply(facts, asked) };
       },
     };
   });
 }
 
-async function wholeReply({ facts, prompts }: PreparedCompletion): Promise<string> {
-  const giveWay = givingWay();
-  let choices = "";
-  for (const prompt of prompts) {
-    for (const { json } of prompt.take()) {
-      choices += `${choices === "" ? "" : ","}${json}`;
-      await giveWay();
-    }
+/**
+ * A text completion, whole or as chunks. This dialect has no role chunks. The first chunk of each choice carries the prompt's
+ * ids and the echo. The last one, or the usage chunk, carries the fingerprint.
+ */
+class TextReply implements Reply {
+  readonly #facts: ReplyFacts;
+  readonly #prompts: readonly PromptChoices[];
+  readonly #head: string;
+  #size = 0;
+
+  constructor(facts: ReplyFacts, prompts: readonly PromptChoices[]) {
+    this.#facts = facts;
+    this.#prompts = prompts;
+    const { id, created, model } = facts;
+    this.#head = JSON.stringify({ id, object: "text_completion", created, model }).slice(0, -1);
   }
-  const completionTokens = prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
-  const cachedTokens = prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
-  const reply = {
-    id: facts.id,
-    object: "text_completion",
-    created: facts.created,
-    model: facts.model,
-    choices: null,
-    service_tier: null,
-    system_fingerprint: facts.systemFingerprint,
-    usage: usageOf(facts, { completion: completionTokens, cached: cachedTokens, reasoning: 0 }),
-    kv_transfer_params: prompts.find((prompt) => prompt.kvTransferParams)?.kvTransferParams ?? null,
-  };
-  return jsonWith(reply, { choices: `[${choices}]` });
+
+  get size(): number {
+    return this.#size + this.#prompts.reduce((sum, prompt) => sum + prompt.logprobSize, 0);
+  }
+
+  async accept(run: number, output: RunOutput): Promise<void> {
+    await this.#prompts[run]!.accept(output);
+    if (output.type === "delta") this.#size += 32 * output.tokenIds.length;
+  }
+
+  take(): string {
+    this.#size = 0;
+    let events = "";
+    for (const prompt of this.#prompts) {
+      for (const { choice, json, ended } of prompt.take()) {
+        const fingerprint = ended && !this.#facts.includeUsage ? this.#fingerprint : "";
+        events += `data: ${this.#head},"choices":[${json}]${fingerprint}${this.#continuousUsage(prompt, choice)}}\n\n`;
+      }
+    }
+    return events;
+  }
+
+  closing(): string {
+    if (!this.#facts.includeUsage) return DONE;
+    const usage = JSON.stringify(chunkUsage(this.#usage));
+    return `data: ${this.#head},"choices":[]${this.#fingerprint},"usage":${usage}}\n\n${DONE}`;
+  }
+
+  failure(error: ServiceError): string {
+    return failedCompletion(error);
+  }
+
+  async toJson(): Promise<string> {
+    const giveWay = givingWay();
+    let choices = "";
+    for (const prompt of this.#prompts) {
+      for (const { json } of prompt.take()) {
+        choices += `${choices === "" ? "" : ","}${json}`;
+        await giveWay();
+      }
+    }
+    const { id, created, model, systemFingerprint } = this.#facts;
+    const reply = {
+      ...{ id, object: "text_completion", created, model },
+      choices: null,
+      service_tier: null,
+      system_fingerprint: systemFingerprint,
+      usage: this.#usage,
+      kv_transfer_params: this.#prompts.find((prompt) => prompt.kvTransferParams)?.kvTransferParams ?? null,
+    };
+    return jsonWith(reply, { choices: `[${choices}]` });
+  }
+
+  /** Of what was taken. */
+  get #usage() {
+    const sum = (value: (prompt: PromptChoices) => number) => this.#prompts.reduce((all, one) => all + value(one), 0);
+    const completion = sum(({ shownTokens }) => shownTokens);
+    return usageOf(this.#facts, { completion, cached: sum(({ cachedTokens }) => cachedTokens), reasoning: 0 });
+  }
+
+  get #fingerprint(): string {
+    return `,"system_fingerprint":${JSON.stringify(this.#facts.systemFingerprint)}`;
+  }
+
+  #continuousUsage(prompt: PromptChoices, choice: number): string {
+    if (!this.#facts.includeUsage || !this.#facts.continuousUsage) return "";
+    const counts = { completion: prompt.shownTokensOf(choice), cached: prompt.cachedTokens, reasoning: 0 };
+    const usage = usageOf({ ...this.#facts, promptTokens: prompt.promptTokens }, counts);
+    return `,"usage":${JSON.stringify(chunkUsage(usage))}`;
+  }
 }

@@ -4,7 +4,7 @@ import type { ServiceError } from "../../../errors/service-error.ts";
 import { parseExactJson, writeExactJson } from "../../../json/exact-json.ts";
 import { isJsonObject } from "../../../json/json.ts";
 import type { ReplyDelta } from "../../../text/reply-parser.ts";
-import type { ChunkSource } from "../../generation/answer.ts";
+import type { Reply } from "../../generation/answer.ts";
 import type { ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
 import { messagesError } from "../../http/errors.ts";
@@ -29,7 +29,7 @@ interface Block {
   call: number;
 }
 
-export class MessageReply implements ChunkSource {
+export class MessageReply implements Reply {
   readonly #facts: MessageFacts;
   readonly #streams: boolean;
   readonly #blocks: Block[] = [];

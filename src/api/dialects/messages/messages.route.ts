@@ -8,13 +8,7 @@ import { bodyWithPriority } from "../../http/headers.ts";
 import { type RouteShape, route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
-import {
-  answerInDialect,
-  type ChatDialect,
-  chatRules,
-  type PreparedChat,
-  templateInput,
-} from "../chat/chat.prepare.ts";
+import { answerInDialect, type ChatDialect, chatRules, templateInput } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
 import { replyParsing } from "../chat/reply-parsing.ts";
 import { MessageReply } from "./messages.reply.ts";
@@ -54,23 +48,17 @@ function answerMessage(service: Service, request: FastifyRequest, reply: Fastify
     answerInDialect(service, request, reply, async () => {
       const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
       const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
-      return { chat, dialect: messagesDialect() };
+      return { chat, dialect };
     }),
   );
 }
 
-function messagesDialect(): ChatDialect {
-  const replyFor = ({ facts, options }: PreparedChat, streams: boolean) => {
+const dialect: ChatDialect = {
+  reply({ facts: { model, promptTokens }, options: { policyVersion, parallelToolCalls } }, streams) {
     const key = randomUUID().replaceAll("-", "");
-    const { policyVersion, parallelToolCalls } = options;
-    const { model, promptTokens } = facts;
     return new MessageReply({ key, model, promptTokens, parallelToolCalls, policyVersion }, streams);
-  };
-  return {
-    whole: (prepared) => replyFor(prepared, false),
-    streamed: (prepared) => replyFor(prepared, true),
-  };
-}
+  },
+};
 
 /** As many as the prompt of POST /v1/messages has. Prompts that are too long for the model are counted too. */
 async function countTokens(service: Service, request: FastifyRequest): Promise<{ input_tokens: number }> {

@@ -2,7 +2,7 @@
 // the events of each item, and at last completed, incomplete or failed. Text that cannot be sent yet is merged.
 
 import type { ServiceError } from "../../../errors/service-error.ts";
-import type { ChunkSource } from "../../generation/answer.ts";
+import type { Reply } from "../../generation/answer.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
 import type { UsageCounts } from "../../generation/reply.ts";
@@ -89,7 +89,7 @@ function usageOf(promptTokens: number, { completion, cached, reasoning }: UsageC
 /** Keeps a response for later, given as JSON. false: it could not be kept. null: nobody asked for that. */
 export type Keep = ((response: string, output: readonly OutputItem[]) => Promise<boolean>) | null;
 
-export class ResponseReply implements ChunkSource {
+export class ResponseReply implements Reply {
   readonly #facts: ResponseFacts;
   readonly #keep: Keep;
   readonly #items: OutputItems;

@@ -10,7 +10,7 @@ import { bodyWithPriority } from "../../http/headers.ts";
 import { route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
-import { answerInDialect, type ChatDialect, chatRules, type PreparedChat } from "../chat/chat.prepare.ts";
+import { answerInDialect, type ChatDialect, chatRules } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
 import { Conversation } from "./items.ts";
 import { type Keep, ResponseReply } from "./responses.reply.ts";
@@ -77,21 +77,19 @@ async function checkFits(
 const COPIES = { whole: 5, streamed: 8 };
 
 function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDialect {
-  const replyFor = ({ facts, options, run }: PreparedChat, streams: boolean) => {
-    const { temperature, topP } = run.request.sampling;
-    const known = { body, model: facts.model, temperature, topP, promptTokens: facts.promptTokens };
-    const { policyVersion, parallelToolCalls } = options;
-    return new ResponseReply(
-      { id: responseId(key), createdAt: facts.created, ...known, policyVersion },
-      { key, logprobs: wantsLogprobs(body), parallelToolCalls },
-      keep,
-      streams,
-    );
-  };
   return {
     copies: COPIES,
-    whole: (prepared) => replyFor(prepared, false),
-    streamed: (prepared) => replyFor(prepared, true),
+    reply({ facts, options, run }, streams) {
+      const { temperature, topP } = run.request.sampling;
+      const known = { body, model: facts.model, temperature, topP, promptTokens: facts.promptTokens };
+      const { policyVersion, parallelToolCalls } = options;
+      return new ResponseReply(
+        { id: responseId(key), createdAt: facts.created, ...known, policyVersion },
+        { key, logprobs: wantsLogprobs(body), parallelToolCalls },
+        keep,
+        streams,
+      );
+    },
   };
 }
 

@@ -2,7 +2,7 @@
 import type { PrefillOutput } from "../../../engine/contract.ts";
 import type { ServiceError } from "../../../errors/service-error.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
-import { type ChunkSource, failedCompletion } from "../../generation/answer.ts";
+import { failedCompletion, type Reply } from "../../generation/answer.ts";
 import type { ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
 import {
@@ -38,7 +38,7 @@ interface Pending {
   closed: boolean;
 }
 
-export class TokenChoices implements ChunkSource {
+export class TokenChoices implements Reply {
   readonly #facts: ReplyFacts;
   readonly #options: TokenReplyOptions;
   readonly #choices: Pending[];

@@ -170,15 +170,7 @@ function answerTokens(service: Service, request: FastifyRequest, reply: FastifyR
       choices: readChoiceCount(body.n),
       async prepare(context) {
         const { run, choices, logprobs } = await prepareTokens(service, body, context);
-        return {
-          runs: [run],
-          logprobs,
-          whole: () => ({
-            accept: (index, output) => choices.accept(index, output),
-            toJson: () => choices.toJson(service.text.tokenizer),
-          }),
-          streamed: () => choices,
-        };
+        return { runs: [run], logprobs, reply: choices };
       },
     };
   });

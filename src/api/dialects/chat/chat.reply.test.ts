@@ -3,7 +3,7 @@ import { ByteTokenizer } from "../../../../test/fakes/byte-tokenizer.ts";
 import type { ChoiceDelta } from "../../generation/choice-output.ts";
 import type { ReplyFacts, WireTokenLogprob } from "../../generation/reply.ts";
 import type { ChatReplyOptions } from "./chat.prepare.ts";
-import { ChatCollector } from "./chat.response.ts";
+import { ChatReply } from "./chat.reply.ts";
 
 const facts: ReplyFacts = {
   id: "chatcmpl-1",
@@ -52,11 +52,11 @@ function delta(index: number, tokens: readonly string[], last = false): ChoiceDe
 
 /** The first choice takes several outputs, the second one makes no token at all. */
 async function reply(changes: Partial<ChatReplyOptions> = {}) {
-  const collector = new ChatCollector(facts, { ...options, ...changes }, 2);
-  collector.accept(delta(0, ["a", '"b"']));
-  collector.accept(delta(1, [], true));
-  collector.accept(delta(0, []));
-  collector.accept(delta(0, ["ü"], true));
+  const collector = new ChatReply(facts, { ...options, ...changes }, 2);
+  collector.accept(0, delta(0, ["a", '"b"']));
+  collector.accept(0, delta(1, [], true));
+  collector.accept(0, delta(0, []));
+  collector.accept(0, delta(0, ["ü"], true));
   return JSON.parse(await collector.toJson(new ByteTokenizer()));
 }
 
@@ -77,8 +77,8 @@ test("omits log probabilities when not requested or when details are hidden", as
 });
 
 test("an empty thought makes empty content null, even if more output follows the end", async () => {
-  const collector = new ChatCollector(facts, options, 1);
-  collector.accept({ ...delta(0, [], true), hasThought: true });
-  collector.accept(delta(0, []));
+  const collector = new ChatReply(facts, options, 1);
+  collector.accept(0, { ...delta(0, [], true), hasThought: true });
+  collector.accept(0, delta(0, []));
   expect(JSON.parse(await collector.toJson(new ByteTokenizer())).choices[0].message.content).toBeNull();
 });
