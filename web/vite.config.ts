@@ -13,7 +13,10 @@ const outDir = join(root, "dist/web");
 const target = process.env.FLYWHEEL_URL ?? "http://127.0.0.1:8000";
 
 /** What ends up in the bundle. */
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "uplot"];
+const BUNDLED = [
+  ...["preact", "@preact/signals", "@preact/signals-core", "uplot"],
+  ...["marked", "@speed-highlight/core", "temml"],
+];
 
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { count, duration, number } from "../format.ts";
-import { Markdown } from "../markdown/markdown.ts";
+import { Markdown } from "../markdown/markdown.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { useNear } from "../parts/use-near.ts";
 import { choose } from "./asking.ts";
@@ -72,13 +72,15 @@ export function Card({ turn, question, model, column, index, isNewest, isChosen,
       {reply.reasoning !== "" && (
         <details class="reasoning">
           <summary>Reasoning</summary>
-          <div class="plain-text">{reply.reasoning}</div>
+          <div class="plain-text" dir="auto">
+            {reply.reasoning}
+          </div>
         </details>
       )}
       {wantsTokens && (reply.tokens.length > 0 || reply.content === "") ? (
         <Tokens {...{ turn, model, column, index, reply, differsAt, isOver }} />
       ) : (
-        <Markdown text={reply.content} />
+        <Markdown text={reply.content} isGrowing={!isOver} />
       )}
       {reply.content === "" && reply.reasoning === "" && !isOver && <p class="muted">…</p>}
       {isNewest && (
