@@ -21,7 +21,7 @@ export function CopyButton({ text, what, label }: { text: string; what: string; 
     <button
       type="button"
       class="small quiet"
-      aria-label={label === undefined ? `Copy ${what}` : undefined}
+      aria-label={label === undefined && state.value === "" ? `Copy ${what}` : undefined}
       onClick={copy}
     >
       {state.value === "" ? (label ?? "copy") : <span role="status">{state.value}</span>}
