@@ -1,14 +1,32 @@
-// `npm run web:screenshots`: the pictures of docs/guides/web.md and the README, from a fresh server with the bundled model.
-// Seeds and viewport are fixed, so the words on them stay the same; times and speeds are this machine's.
+// `npm run web:screenshots`: the pictures of docs/guides/web.md and the README, from a fresh server with the bundled model, and
+// pictures of every page in every state, three sizes and two themes, to look at. Seeds and viewport are fixed, so the words on
+// them stay the same; times and speeds are this machine's.
 import { join } from "node:path";
-import { chromium, type Page } from "playwright-core";
+import { parseArgs } from "node:util";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { findBrowser } from "../../test/web/find-browser.ts";
+import { flagsOrExit } from "../process/flags-or-exit.ts";
 import { KEY, ROOT, startFlywheel } from "./flywheel-process.ts";
+import { takeAll } from "./pictures.ts";
 
 const WAIT_MS = 300_000;
 
-async function takePictures(url: string, executablePath: string): Promise<void> {
-  const browser = await chromium.launch({ executablePath });
+const USAGE = `npm run web:screenshots -- [options]
+  --docs         only those of the guide and the README
+  --pages        only those of every page
+  --only NAME    of these, states whose name contains NAME
+  --out DIR      where those of every page go (default: screenshots)`;
+const flags = flagsOrExit((args) => {
+  const options = {
+    docs: { type: "boolean", default: false },
+    pages: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
+    out: { type: "string", default: join(ROOT, "screenshots") },
+  } as const;
+  return parseArgs({ args, options }).values;
+}, USAGE);
+
+async function takePictures(url: string, browser: Browser): Promise<void> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
   context.setDefaultTimeout(WAIT_MS);
   await context.addInitScript(`sessionStorage.setItem("flywheel.key", ${JSON.stringify(KEY)})`);
@@ -69,7 +87,7 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await page.getByRole("link", { name: "Loss lab" }).click();
   await page.getByText(/numbers of group 0, rollout 1/).waitFor();
   await shoot("lab");
-  await browser.close();
+  await context.close();
 }
 
 /** The conversation scrolls by itself. */
@@ -87,11 +105,22 @@ async function sortByLength(page: Page): Promise<void> {
   }
 }
 
-const browser = findBrowser();
-if (browser === null) throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
-const { url, stop } = await startFlywheel();
+const executablePath = findBrowser();
+if (executablePath === null)
+  throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
+const browser = await chromium.launch({ executablePath });
 try {
-  await takePictures(url, browser);
+  if (!flags.pages) await onFreshServer((url) => takePictures(url, browser));
+  if (!flags.docs) await onFreshServer((url) => takeAll(browser, url, flags.out, flags.only));
 } finally {
-  stop();
+  await browser.close();
+}
+
+async function onFreshServer(work: (url: string) => Promise<void>): Promise<void> {
+  const { url, stop } = await startFlywheel();
+  try {
+    await work(url);
+  } finally {
+    stop();
+  }
 }

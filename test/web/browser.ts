@@ -96,15 +96,23 @@ interface AxeResult {
   violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[];
 }
 
-/** Findings of axe that are serious or critical, as readable lines. */
+/** All findings of axe, as readable lines. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  return (await findings(page)).map(({ line }) => line);
+}
+
+/** Those that are serious or critical. */
 export async function seriousFindings(page: Page): Promise<string[]> {
+  const found = await findings(page);
+  return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ line }) => line);
+}
+
+async function findings(page: Page): Promise<{ impact: string; line: string }[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResult>("axe.run(document, { resultTypes: ['violations'] })");
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`),
-    );
+  return violations.flatMap(({ id, impact, nodes }) =>
+    nodes.map(({ target, failureSummary }) => ({ impact, line: `${id} ${target.join(" ")}: ${failureSummary}` })),
+  );
 }
 
 /** Pixels by which the page is wider than the window. */
