@@ -13,11 +13,11 @@ inBrowser("the access page", (bench) => {
     const page = await bench.open(`${server.url}/access`, { key: API_KEY });
     await page.getByLabel("name").fill("ci");
     await page.getByLabel("inference").uncheck();
-    await page.getByRole("button", { name: "Make" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
     await page.getByRole("alert").filter({ hasText: "Choose at least one scope" }).waitFor();
     await page.getByLabel("inference").check();
     await page.getByLabel("training").check();
-    await page.getByRole("button", { name: "Make" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
     await page.getByText("is shown once").waitFor();
     const secret = /fw_\S+/.exec((await page.locator(".secret pre").textContent())!)![0];
     expect(await status(secret)).toBe(200);
@@ -59,7 +59,7 @@ inBrowser("the access page", (bench) => {
   it("shows others who they are, at 360 pixels, without tokens", async () => {
     const { token } = await (await server.post("/v1/tokens", { name: "guest", scopes: ["inference"] })).json();
     const page = await bench.open(`${server.url}/access`, { key: token, width: 360, theme: "dark" });
-    await page.getByText("Tokens are made by an admin").waitFor();
+    await page.getByText("Tokens are created by an admin").waitFor();
     expect(await page.getByRole("table").count()).toBe(0);
     expect(await seriousFindings(page)).toEqual([]);
     expect(await sidewaysScroll(page)).toBe(0);

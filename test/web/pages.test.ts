@@ -106,7 +106,7 @@ inBrowser("every page", (bench) => {
     {
       name: "access",
       path: "/access",
-      isReady: (page) => page.getByRole("button", { name: "Make" }).waitFor(),
+      isReady: (page) => page.getByRole("button", { name: "Create" }).waitFor(),
     },
   ];
 

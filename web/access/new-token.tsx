@@ -1,9 +1,9 @@
-// Makes a token. Its secret is shown once, here, and kept nowhere by the page.
+// Creates a token. Its secret is shown once, here, and kept nowhere by the page.
 import { useSignal } from "@preact/signals";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
-import { LIFETIMES, SCOPES, type TokenRow } from "./token-row.ts";
+import { LIFETIMES, SCOPE_NOTES, SCOPES, type TokenRow } from "./token-row.ts";
 
 const DAY_S = 86_400;
 
@@ -33,11 +33,11 @@ export function NewToken({ onMade }: { onMade: () => void }) {
   };
   return (
     <section class="panel" aria-label="New token">
-      <h2>New token</h2>
+      <h2>Create a token</h2>
       <form class="row" onSubmit={submit}>
         <label class="number-field">
           <span>name</span>
-          <input name="name" required maxLength={128} autocomplete="off" />
+          <input name="name" required maxLength={128} autocomplete="off" placeholder="who will use it" />
         </label>
         <fieldset class="choice">
           <legend>scopes</legend>
@@ -58,14 +58,24 @@ export function NewToken({ onMade }: { onMade: () => void }) {
             ))}
           </select>
         </label>
-        <label class="number-field" title="Policies and jobs belong to a workspace. Empty: one of its own.">
+        <label class="number-field">
           <span>workspace</span>
           <input name="workspace" autocomplete="off" placeholder="its own" />
         </label>
         <button type="submit" class="primary">
-          Make
+          Create
         </button>
       </form>
+      <ul class="muted hints">
+        {SCOPES.map((scope) => (
+          <li key={scope}>
+            <b>{scope}</b>: {SCOPE_NOTES[scope]}.
+          </li>
+        ))}
+        <li>
+          <b>workspace</b>: whose policies and jobs it sees. Left empty, it gets a workspace of its own.
+        </li>
+      </ul>
       <p class="problem" role="alert">
         {problem.value}
       </p>

@@ -6,6 +6,12 @@ const DAY_MS = 86_400_000;
 export const SCOPES = ["inference", "training", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
+export const SCOPE_NOTES: Readonly<Record<Scope, string>> = {
+  inference: "may ask the models",
+  training: "may train, keep and delete policies",
+  admin: "may create and revoke tokens, see everybody's requests, and read the log",
+};
+
 export interface TokenRow {
   id: string;
   name: string;

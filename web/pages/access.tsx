@@ -44,7 +44,9 @@ export function Access() {
         (may("admin") ? (
           <Tokens own={who.id} />
         ) : (
-          <p>Tokens are made by an admin, or in a terminal: flywheel tokens.</p>
+          <p>
+            Tokens are created by an admin here, or in a terminal: <code>flywheel tokens create</code>
+          </p>
         ))}
     </div>
   );

@@ -116,13 +116,13 @@ function Now({ engine }: { engine: EngineState }) {
           isTime
           xs={xs}
           series={[
-            { label: "half", values: column("ttft_p50"), colour: "--accent" },
-            { label: "99 %", values: column("ttft_p99"), colour: "--second" },
+            { label: "p50", values: column("ttft_p50"), colour: "--accent" },
+            { label: "p99", values: column("ttft_p99"), colour: "--second" },
           ]}
         />
       </div>
       <p class="row">
-        <span>
+        <span title="Tokens of prompts that were in the cache already">
           prefix hits <b>{prefix.queries === 0 ? "–" : percent(prefix.hits / prefix.queries)}</b>
         </span>
         {cache.used !== null && cache.total !== null && (
@@ -130,7 +130,7 @@ function Now({ engine }: { engine: EngineState }) {
             cache <b>{number(cache.used)}</b> of {number(cache.total)} tokens
           </span>
         )}
-        <span>
+        <span title="Requests that were set aside because the cache was full, and read again later">
           preemptions <b>{number(preemptions)}</b>
         </span>
         <span>
@@ -147,7 +147,7 @@ function Now({ engine }: { engine: EngineState }) {
       <RequestTable requests={engine.requests} />
       <h2>Steps of the last 10 seconds</h2>
       <p class="tape mono">{words.length === 0 ? <span class="muted">none</span> : words.join(" ")}</p>
-      <p class="muted">d8: eight sequences got their next token. p256: 256 tokens of prompts were read.</p>
+      <p class="muted">d8: eight answers got their next token. p256: 256 tokens of prompts were read.</p>
     </>
   );
 }

@@ -5,6 +5,8 @@ import { follow } from "../follow.ts";
 import { messageOf } from "../session.ts";
 import { fieldsOf, fromLevel, LEVELS, type Level, type LogLine, withLines } from "./log-lines.ts";
 
+/** Where the reader is. */
+const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 /** Lines come faster than anyone reads. */
 const SHOW_MS = 250;
 
@@ -61,7 +63,7 @@ export function LogView() {
       <ol ref={list} class="log mono" tabIndex={0} aria-label="Lines of the log">
         {fromLevel(lines.value, level.value).map((line, i) => (
           <li key={i} class={line.level}>
-            {line.at.slice(11, 19)} {line.level} <b>{line.message}</b> {fieldsOf(line)}
+            {CLOCK.format(new Date(line.at))} {line.level} <b>{line.message}</b> {fieldsOf(line)}
           </li>
         ))}
       </ol>
