@@ -1,19 +1,7 @@
-// What the page weighs, and what making it costs.
+// What making the page costs.
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { ROOT } from "./flywheel-process.ts";
-
-/** Bytes of all that a browser may load, gzipped. */
-export function bundleBytes(): number {
-  const folder = join(ROOT, "dist/web");
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  const sizes = names
-    .filter((name) => /\.(html|js|css|svg)$/.test(name))
-    .map((name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length);
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
 
 /** Processor seconds of `vite build web`, compression included. */
 export function buildSeconds(): number {
