@@ -225,7 +225,10 @@ export const STATES: readonly State[] = [
   },
   {
     ...{ name: "lab", path: "/jobs/JOB/lab" },
-    reach: (page) => page.locator(".lab-tokens").first().waitFor(),
+    reach: async (page) => {
+      await page.getByText(/numbers of group 0/).waitFor();
+      await page.getByRole("table").first().waitFor();
+    },
   },
   {
     ...{ name: "serving", path: "/serving" },
@@ -247,7 +250,7 @@ export const STATES: readonly State[] = [
     reach: async (page) => {
       await page.getByRole("table").waitFor();
       await page.getByLabel("name", { exact: true }).fill("my laptop");
-      await page.locator("form button[type=submit]").click();
+      await button(page, "Create").click();
       await page.locator(".secret pre").waitFor();
       await page
         .getByRole("button", { name: /^Revoke/ })
@@ -256,8 +259,12 @@ export const STATES: readonly State[] = [
     },
   },
   {
-    ...{ name: "not-found", path: "/jobs/a/b/c/d", announced: /404/ },
-    reach: async () => {},
+    ...{ name: "not-found", path: "/serving" },
+    reach: async (page) => {
+      await page.getByRole("navigation", { name: "Pages" }).waitFor();
+      await page.evaluate("history.pushState(null, '', '/nothing'); dispatchEvent(new PopStateEvent('popstate'))");
+      await page.getByRole("heading", { name: "Nothing here" }).waitFor();
+    },
   },
   {
     ...{ name: "docs", path: "/docs" },

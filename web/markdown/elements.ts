@@ -7,18 +7,19 @@ import { Code } from "./code.tsx";
 import { withCharacters } from "./entities.ts";
 import { link } from "./links.ts";
 import { Maths } from "./maths.tsx";
+import type { Outline } from "./outline.ts";
 
 /** Every block finds its own direction, and so does every item and cell. */
 const AUTO = { dir: "auto" } as const;
 
 /** `isOpen`: the text may still go on in this block. Null for what is not shown. */
-export function blockOf(given: Token, isOpen: boolean): JSX.Element | null {
+export function blockOf(given: Token, isOpen: boolean, outline: Outline): JSX.Element | null {
   const token: Tokens.Generic = given;
   switch (token.type) {
     case "space":
       return null;
-    case "heading": // the page has its own h1 and h2
-      return h(`h${Math.min(6, token.depth + 2)}`, AUTO, inline(token.tokens));
+    case "heading":
+      return h(`h${outline.level(token.depth)}`, AUTO, inline(token.tokens));
     case "hr":
       return h("hr", {});
     case "code":
@@ -26,9 +27,11 @@ export function blockOf(given: Token, isOpen: boolean): JSX.Element | null {
         ? h(Maths, { tex: token.text, isDisplay: true, raw: token.raw })
         : h(Code, { text: token.text, info: token.lang ?? "", isOpen });
     case "blockquote":
-      return h("blockquote", AUTO, blocks(token.tokens, isOpen));
+      return h("blockquote", AUTO, blocks(token.tokens, isOpen, outline));
     case "list": {
-      const items = (token.items as Tokens.ListItem[]).map((item) => h("li", AUTO, blocks(item.tokens, isOpen)));
+      const items = (token.items as Tokens.ListItem[]).map((item) =>
+        h("li", AUTO, blocks(item.tokens, isOpen, outline)),
+      );
       return token.ordered ? h("ol", { ...AUTO, start: token.start }, items) : h("ul", AUTO, items);
     }
     case "table":
@@ -48,11 +51,11 @@ export function blockOf(given: Token, isOpen: boolean): JSX.Element | null {
 }
 
 /** Of a list item or a quote. The text of a tight list is no paragraph. */
-function blocks(tokens: readonly Tokens.Generic[] = [], isOpen: boolean): ComponentChildren[] {
+function blocks(tokens: readonly Tokens.Generic[] = [], isOpen: boolean, outline: Outline): ComponentChildren[] {
   return tokens.map((token, i) => {
     if (token.type === "checkbox") return token.checked ? "☑ " : "☐ ";
     if (token.type === "text") return token.tokens === undefined ? withCharacters(token.text) : inline(token.tokens);
-    return blockOf(token, isOpen && i === tokens.length - 1);
+    return blockOf(token, isOpen && i === tokens.length - 1, outline);
   });
 }
 

@@ -14,7 +14,7 @@ const html = (text: string) =>
 describe("markdown", () => {
   it("becomes elements", () => {
     expect(html("# A *b*\n\nOne **two** `three` ~~four~~")).toBe(
-      "<h3>A <em>b</em></h3><p>One <strong>two</strong> <code>three</code> <del>four</del></p>",
+      "<h2>A <em>b</em></h2><p>One <strong>two</strong> <code>three</code> <del>four</del></p>",
     );
     expect(html("1. a\n2. b\n\n> c\n\n---")).toBe(
       '<ol start="1"><li>a</li><li>b</li></ol><blockquote><p>c</p></blockquote><hr/>',
@@ -35,7 +35,7 @@ describe("markdown", () => {
     );
     expect(html("> a\nb\n> > c")).toBe("<blockquote><p>a\nb</p><blockquote><p>c</p></blockquote></blockquote>");
     expect(html("In\n1986. it rained")).toBe("<p>In\n1986. it rained</p>");
-    expect(html("Sea\n---\nwide  \nand\\\ncold")).toBe("<h4>Sea</h4><p>wide<br/>and<br/>cold</p>");
+    expect(html("Sea\n---\nwide  \nand\\\ncold")).toBe("<h2>Sea</h2><p>wide<br/>and<br/>cold</p>");
     expect(html("~~~\n*a*")).toBe("<pre><code>*a*</code></pre>"); // a fence that is not closed yet
   });
 
@@ -150,7 +150,7 @@ describe("markdown", () => {
 
   it("gives every block its direction, and code the name of its language", () => {
     const page = renderToString(h(Markdown, { text: "# a\n\n- b\n\n> c\n\n|d|\n|-:|\n|e|\n\n```c++ x=1\nf\n```" }));
-    for (const tag of ["h3", "ul", "li", "blockquote", "p", "th", "td"]) expect(page).toMatch(`<${tag} dir="auto"`);
+    for (const tag of ["h2", "ul", "li", "blockquote", "p", "th", "td"]) expect(page).toMatch(`<${tag} dir="auto"`);
     expect(page).toContain('<td dir="auto" class="align-right">e</td>');
     expect(page).toContain('<figure class="code" dir="ltr"><figcaption><span>C++</span><button');
   });

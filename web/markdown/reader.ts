@@ -3,6 +3,7 @@ import type { Token } from "marked";
 import type { JSX } from "preact";
 import { blockOf } from "./elements.ts";
 import { tokensOf } from "./lexer.ts";
+import { Outline } from "./outline.ts";
 
 /** Characters that are read in one go, beside the blocks that were still open. */
 const SLICE = 20_000;
@@ -24,6 +25,8 @@ export class Reader {
   #readTo = 0;
   #closed: Block[] = [];
   #open: Block[] = [];
+  /** Of the closed blocks. */
+  #outline = new Outline();
   /** All of a text that grows no more was read. */
   #isDone = false;
   /** Links have names: [sea]: https://… */
@@ -56,13 +59,14 @@ export class Reader {
     let tokens = tokensOf(this.#text.slice(this.#closedTo, this.#readTo));
     this.#hasNames ||= tokens.some(({ type }) => type === "def");
     if (this.#isDone && this.#hasNames && this.#closedTo > 0 && this.#text.length <= LONGEST_AGAIN) {
-      [this.#closed, this.#closedTo] = [[], 0];
+      [this.#closed, this.#closedTo, this.#outline] = [[], 0, new Outline()];
       tokens = tokensOf(this.#text);
     }
     const closing = this.#isDone ? tokens.length : this.#closing(tokens);
-    this.#closed.push(...tokens.slice(0, closing).map((token) => blockOf(token, false)));
+    this.#closed.push(...tokens.slice(0, closing).map((token) => blockOf(token, false, this.#outline)));
     const rest = tokens.slice(closing);
-    this.#open = rest.map((token, i) => blockOf(token, i === rest.length - 1));
+    const outline = this.#outline.copy();
+    this.#open = rest.map((token, i) => blockOf(token, i === rest.length - 1, outline));
   }
 
   /** How many of the tokens the next line cannot change. Moves to the first that it can. */
@@ -84,6 +88,7 @@ export class Reader {
 
   #forget(): void {
     [this.#text, this.#closedTo, this.#readTo, this.#restUntil] = ["", 0, 0, 0];
-    [this.#closed, this.#open, this.#isDone, this.#hasNames] = [[], [], false, false];
+    [this.#closed, this.#open, this.#outline] = [[], [], new Outline()];
+    [this.#isDone, this.#hasNames] = [false, false];
   }
 }

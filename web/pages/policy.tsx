@@ -64,6 +64,7 @@ function PolicyPage({ id }: { id: string }) {
   const problem = policy.error ?? steps.error ?? listed.error ?? notes.error;
   return (
     <div class="serving">
+      {policy.data === null && <h1>Policy</h1>}
       {problem !== null && (
         <p class="problem" role="alert">
           {problem} <a href="/policies">All policies</a>

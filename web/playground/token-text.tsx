@@ -49,7 +49,8 @@ export function TokenText(props: TokenTextProps) {
           role="option"
           tabIndex={-1}
           aria-selected={i === active}
-          aria-label={label(token)}
+          // what is said begins with what is seen, half a character too
+          aria-label={token.text.includes("\ufffd") ? `${token.text} ${label(token)}` : label(token)}
           class={classOf(token, heats[i]!, i === differsAt, i === branchAt)}
           style={styleOf(heats[i]!)}
           onPointerEnter={() => onActive(i)}

@@ -36,9 +36,9 @@ function Json({ title, what, value }: { title: string; what: string; value: unkn
   const isCut = text.length > MOST_SHOWN && !isAll.value;
   return (
     <>
-      <h3>
+      <h2>
         {title} <CopyButton text={text} what={what} />
-      </h3>
+      </h2>
       <Scrolled text={isCut ? `${text.slice(0, MOST_SHOWN)}…` : text} />
       {isCut && (
         <button
