@@ -72,7 +72,7 @@ function Tokens({ own }: { own: string }) {
       {error !== null && <p class="problem">{error}</p>}
       {data !== null && (
         <TableScroll label="Tokens">
-          <table>
+          <table class="tokens-table">
             <caption class="sr-only">Tokens of this server</caption>
             <thead>
               <tr>

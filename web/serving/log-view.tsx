@@ -42,6 +42,7 @@ export function LogView() {
     };
   }, [isOpen.value, isPaused.value]);
   useEffect(() => list.current?.scrollTo(0, list.current.scrollHeight), [lines.value, level.value]);
+  const shown = fromLevel(lines.value, level.value);
   return (
     <details onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>Log of the server</summary>
@@ -61,7 +62,8 @@ export function LogView() {
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus */}
       <ol ref={list} class="log mono" tabIndex={0} aria-label="Lines of the log">
-        {fromLevel(lines.value, level.value).map((line, i) => (
+        {shown.length === 0 && <li class="muted">no lines yet</li>}
+        {shown.map((line, i) => (
           <li key={i} class={line.level}>
             {CLOCK.format(new Date(line.at))} {line.level} <b>{line.message}</b> {fieldsOf(line)}
           </li>
