@@ -90,7 +90,7 @@ function Secret({ name, token }: { name: string; token: string }) {
   return (
     <div class="secret">
       <p>
-        This is the only time that <b>{name}</b> is shown. Copy it now.{" "}
+        The token <b>{name}</b> is shown once. Copy it now.{" "}
         <CopyButton text={token} what="the token" label="copy the token" />
       </p>
       <pre>{`${line}\n${curl}`}</pre>
