@@ -13,7 +13,14 @@ const page = referencePage({
           content: {
             "application/json": {
               schema: {
-                properties: { n: { type: "integer", default: 1, description: "How many." }, of: { enum: ["x", "y"] } },
+                properties: {
+                  n: { type: "integer", default: 1, description: "How many." },
+                  of: { enum: ["x", "y"] },
+                  messages: {
+                    type: "array",
+                    items: { anyOf: [{ properties: { role: { enum: ["user"] } } }, { properties: { role: {} } }] },
+                  },
+                },
                 required: ["of"],
               },
             },
@@ -31,6 +38,7 @@ it("has a section for every route, a list that leads there, and the text as text
   expect(page).toContain("Does &lt;this&gt;. No token needed.");
   expect(page).toContain("<td>How many. Default: <code>1</code>.</td>");
   expect(page).toContain('<code>of</code> <span class="must">required</span>');
+  expect(page).toMatch(/<summary>role user<\/summary>.*<summary>any other role<\/summary>/s);
   expect(page).toMatch(/<a class="skip" href="#routes">.*<nav aria-label="Routes".*<main id="routes"/s);
 });
 
