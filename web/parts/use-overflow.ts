@@ -5,13 +5,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 export function useOverflow<Box extends HTMLElement>(): { box: RefObject<Box | null>; isWider: boolean } {
   const box = useRef<Box>(null);
   const [isWider, setWider] = useState(false);
+  const look = () => {
+    if (box.current !== null) setWider(box.current.scrollWidth > box.current.clientWidth);
+  };
+  // what is inside may have grown without the element
+  useEffect(look);
   useEffect(() => {
-    const { current } = box;
-    if (current === null) return;
-    const look = () => setWider(current.scrollWidth > current.clientWidth);
     const watcher = new ResizeObserver(look);
-    watcher.observe(current);
-    for (const child of current.children) watcher.observe(child);
+    if (box.current !== null) watcher.observe(box.current);
     return () => watcher.disconnect();
   }, []);
   return { box, isWider };
