@@ -132,9 +132,11 @@ function nested(field: SchemaNode): string {
     .join("");
 }
 
-function roleOf(node: SchemaNode): string | undefined {
-  const role = node.properties?.role?.const;
-  return role === undefined ? undefined : `role ${String(role)}`;
+function roleOf({ properties }: SchemaNode): string | undefined {
+  const role = properties?.role;
+  if (role === undefined) return undefined;
+  const names = role.enum ?? (role.const === undefined ? [] : [role.const]);
+  return names.length === 0 ? "any other role" : `role ${names.join(", ")}`;
 }
 
 /** In HTML: names are links. */
