@@ -1,6 +1,7 @@
 // Files of at most 40 lines, and why each is a file. Any other helper lives with the noun that it speaks about.
 export const SMALL_FILES: Readonly<Record<string, string>> = {
   "api/route.ts": "contract: what every route says of itself",
+  "api/training/left-out-tokens.ts": "a noun: tokens of rollouts that were not trained, computed when read",
   "app/encoder-worker.ts": "entry: worker thread",
   "app/onnx-host.ts": "entry: worker thread",
   "app/usable-cores.ts": "a noun: the cores that a quota leaves; goes with Node 20",
@@ -51,6 +52,7 @@ export const SMALL_FILES: Readonly<Record<string, string>> = {
   "text/prompt-error.ts": "contract: errors that the API turns into statuses",
   "text/reply-parser.ts": "contract: what every reply parser gives; the parsers import it",
   "text/template/sandbox-child.ts": "entry: child process",
+  "training/notes.ts": "a noun: tags and notes of models and jobs",
   "training/onnx/packing/row-slices.ts": "keeps sessions out of the plan of a pack, which the server loads",
   "training/random.ts": "a noun: seeded random numbers",
 };

@@ -18,7 +18,6 @@ import { type Answer, answerClientError, notFound, sendError, toWireError } from
 import { applyCors, hostCheck, isPreflight, misdirected, safeId } from "./http/headers.ts";
 import { inPart, registerOpenApi } from "./http/openapi.ts";
 import { cutStalledReader, leftWhileSending } from "./http/streams.ts";
-import { registerMcp } from "./mcp.route.ts";
 import { registerLora, registerModels } from "./models/models.route.ts";
 import { registerTokenize, registerTokenizerInfo } from "./models/tokenize.route.ts";
 import { refuseNulInIds, refuseNulInPaths } from "./schema/identifiers.ts";
@@ -26,6 +25,7 @@ import type { Loc } from "./schema/scalars.ts";
 import type { Service } from "./service.ts";
 import { registerEngine } from "./serving/engine.route.ts";
 import { registerInspect } from "./serving/inspect.route.ts";
+import { registerMcp } from "./serving/mcp.route.ts";
 import { registerLogs, registerOps } from "./serving/ops.route.ts";
 import { registerServerInfo } from "./serving/server-info.route.ts";
 import { registerWeb } from "./web.route.ts";

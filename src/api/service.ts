@@ -28,9 +28,9 @@ import { LiveRequests } from "./generation/live-requests.ts";
 import { LogprobMemory } from "./generation/logprob-memory.ts";
 import { type EngineArgFields, leftOutArgs, type SamplingDefaults } from "./generation/sampling.ts";
 import { AccessWatch, Authenticator, type Principal, principalOf } from "./http/auth.ts";
-import type { McpServers } from "./mcp-servers.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
+import type { McpServers } from "./serving/mcp-servers.ts";
 
 /** A model on the hub; anything else is a path, which clients must not see. */
 const HUB_NAME = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/;

@@ -17,7 +17,7 @@ export interface LocalAccessOptions {
   workspace: () => Promise<string>;
 }
 
-export class LocalAccess {
+export class LocalKeyKeeper {
   readonly #tokens: TokenStore;
   readonly #options: LocalAccessOptions;
   readonly #log: Log;

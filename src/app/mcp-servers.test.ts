@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeMcpServer } from "../../test/fakes/mcp-server.ts";
-import { McpFailure, type McpServers } from "../api/mcp-servers.ts";
+import { McpFailure, type McpServers } from "../api/serving/mcp-servers.ts";
 import { createLog } from "../observe/log.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 

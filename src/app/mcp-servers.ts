@@ -2,7 +2,7 @@
 // its own, so nothing of one caller reaches another. Time and bytes are bounded, and redirects are not followed: a server that is
 // listed cannot send this one anywhere else.
 import type { CallToolResult, Client } from "@modelcontextprotocol/client";
-import { McpFailure, type McpResult, type McpServers, type McpTool } from "../api/mcp-servers.ts";
+import { McpFailure, type McpResult, type McpServers, type McpTool } from "../api/serving/mcp-servers.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { Log } from "../observe/log.ts";
 import { PACKAGE_VERSION } from "../system/package.ts";

@@ -20,7 +20,7 @@ import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { FIRST_WORKSPACE, keyWorkspace } from "../store/workspaces.ts";
 import { isLoopback } from "../system/text.ts";
 import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
-import { LocalAccess } from "./local-access.ts";
+import { LocalKeyKeeper } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import { checkStorage } from "./storage.ts";
@@ -47,7 +47,7 @@ export interface Extension {
 
 export type CreateExtension = (service: Service, store: Store) => Promise<Extension>;
 
-export interface RunningServer {
+export interface StartedServer {
   service: Service;
   url: string;
   /** A token to show: the first one, made at this start, or one for trying out; null when neither was made. */
@@ -74,7 +74,7 @@ export async function startServer(
   loadModel: LoadModel,
   extensions: readonly CreateExtension[] = [],
   { firstToken = true }: StartOptions = {},
-): Promise<RunningServer> {
+): Promise<StartedServer> {
   const logTail = new LogTail();
   const log = createLog({ level: config.logLevel, format: config.logFormat, also: (line) => logTail.add(line) });
   log.info("starting", shownConfig(config));
@@ -106,7 +106,7 @@ async function start(
   loadModel: LoadModel,
   extensions: readonly CreateExtension[],
   { log, logTail, store, firstToken, release }: StartContext,
-): Promise<RunningServer> {
+): Promise<StartedServer> {
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
   checkLoraModules(adapters);
@@ -137,7 +137,7 @@ async function start(
   };
   let app: FastifyInstance | null = null;
   let first: string | null = null;
-  let local: LocalAccess | null = null;
+  let local: LocalKeyKeeper | null = null;
   try {
     for (const create of extensions) opened.push(await create(service, store));
     app = createServer(
@@ -159,7 +159,7 @@ async function start(
     }
     if (config.role !== "worker") {
       const workspace = () => operatorWorkspace(config, tokens);
-      local = new LocalAccess(tokens, { dataDir: config.data, url: localAddressOf(app, config), workspace }, log);
+      local = new LocalKeyKeeper(tokens, { dataDir: config.data, url: localAddressOf(app, config), workspace }, log);
       await local.start();
     }
   } catch (error) {
@@ -216,7 +216,7 @@ async function operatorWorkspace(config: Config, tokens: TokenStore): Promise<st
 }
 
 /** Makes the printed example work without printing a real key: inference only, one hour, this process, loopback. */
-function tryoutToken(config: Config, service: Service): RunningServer["token"] {
+function tryoutToken(config: Config, service: Service): StartedServer["token"] {
   if (config.role === "worker" || config.uds !== null || !isLoopback(config.host)) return null;
   const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
   const workspace = { id: "tryout", name: "tryout", entity: "tryout" };

@@ -8,22 +8,22 @@ import { lockDataDir, makeDataDir } from "../store/data-dir.ts";
 import type { Store } from "../store/store.ts";
 import { claimStorage, FolderMarker } from "../training/files/claim-storage.ts";
 import { SharedFolder } from "../training/files/shared-folder.ts";
-import { Workspace } from "../training/files/workspace.ts";
+import { StepFolders } from "../training/files/step-folders.ts";
 
 /** What a network file system may take to show a new file to other machines. */
 const VISIBLE_MS = 120_000;
 
-export interface OpenedWorkspace {
-  workspace: Workspace;
+export interface OpenedStepFolders {
+  workspace: StepFolders;
   close(): void;
 }
 
-export async function openWorkspace(config: Config, log: Log): Promise<OpenedWorkspace> {
+export async function openStepFolders(config: Config, log: Log): Promise<OpenedStepFolders> {
   const folder = trainingFolder(config);
   const place = bucketOf(config);
   if (!place) {
     const shared = new SharedFolder(folder, isShared(config) ? VISIBLE_MS : 0);
-    return { workspace: new Workspace(folder, shared), close: () => {} };
+    return { workspace: new StepFolders(folder, shared), close: () => {} };
   }
   const { openBucket } = await import("../training/files/s3/open-bucket.ts");
   const { SharedBucket } = await import("../training/files/s3/shared-bucket.ts");
@@ -35,7 +35,7 @@ export async function openWorkspace(config: Config, log: Log): Promise<OpenedWor
   const unlock = lockDataDir(folder);
   try {
     const settings = { folder, cacheBytes: config.storageCacheBytes, log };
-    return { workspace: new Workspace(folder, new SharedBucket(await openBucket(place), settings)), close: unlock };
+    return { workspace: new StepFolders(folder, new SharedBucket(await openBucket(place), settings)), close: unlock };
   } catch (error) {
     unlock();
     throw error;

@@ -18,7 +18,7 @@ import { leaseTimes } from "../training/context.ts";
 import type { RecordBound } from "../training/records/records.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
-import { openWorkspace } from "./storage.ts";
+import { openStepFolders } from "./storage.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
 
@@ -99,7 +99,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     engine,
     slots: service.adapterSlots,
   };
-  const files = await openWorkspace(config, log);
+  const files = await openStepFolders(config, log);
   const training = new TrainingService({
     store,
     workspace: files.workspace,

@@ -68,18 +68,18 @@ function shownDefault(option: Option<unknown>): string | null {
 
 // The store of a server, for commands that work on it directly: a data directory, or a database.
 
-export type Place = Pick<Config, "data" | "database" | "databaseListenUrl">;
+export type StorePlace = Pick<Config, "data" | "database" | "databaseListenUrl">;
 
 /** The options that choose it. */
 export const PLACE = ["data", "database"] as const;
 
-export function placeOf(command: Command): Place {
+export function storePlace(command: Command): StorePlace {
   const env = Object.fromEntries(PLACE.map((name) => [envName(name), process.env[envName(name)]]));
   return loadConfig({ flags: givenFlags(command), env });
 }
 
 /** Fails if the folder has no database, instead of creating an empty one. */
-export async function withExistingStore<R>(place: Place, work: (store: Store) => Promise<R>): Promise<R> {
+export async function withExistingStore<R>(place: StorePlace, work: (store: Store) => Promise<R>): Promise<R> {
   if (place.database === null && isMissing(join(place.data, DATABASE_FILE))) {
     const problem = `${place.data} is not the data directory of a server: it has no ${DATABASE_FILE}`;
     throw new OperatorError(`${problem}. Start a server with \`flywheel serve\`, or give its --data`);
@@ -96,7 +96,7 @@ function isMissing(file: string): boolean {
   }
 }
 
-export async function withStore<R>(place: Place, work: (store: Store) => Promise<R>): Promise<R> {
+export async function withStore<R>(place: StorePlace, work: (store: Store) => Promise<R>): Promise<R> {
   const store = await openStore(place);
   try {
     return await work(store);

@@ -10,7 +10,7 @@ import { operatorOf, SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { ALIVE_MS, ServerTable } from "../store/tables/servers.ts";
 import { TokenStore } from "../store/tokens.ts";
-import { addOptionFlags, PLACE, type Place, placeOf, withExistingStore } from "./flags.ts";
+import { addOptionFlags, PLACE, type StorePlace, storePlace, withExistingStore } from "./flags.ts";
 import { asUsageErrors, checkedUrl, checkKey, clientFor } from "./servers.ts";
 
 interface OpenOptions {
@@ -56,16 +56,16 @@ function linkByKey(options: OpenOptions, apiKey: string): Promise<Link> {
 }
 
 async function linkByData(command: Command, { url }: OpenOptions): Promise<Link> {
-  const place = placeOf(command);
+  const place = storePlace(command);
   return withExistingStore(place, async (store) => {
-    const origin = url === undefined ? await runningServer(place, store) : new URL(checkedUrl(url)).origin;
+    const origin = url === undefined ? await serverOrigin(place, store) : new URL(checkedUrl(url)).origin;
     const { code } = await new SessionStore(store).createCode(await operatorOf(new TokenStore(store)));
     return { origin, code };
   });
 }
 
 /** The server that runs on the data directory, or one of those that share the database. */
-async function runningServer({ data, database }: Place, store: Store): Promise<string> {
+async function serverOrigin({ data, database }: StorePlace, store: Store): Promise<string> {
   const url = database === null ? readLocalKey(data)?.url : await listedServer(store);
   if (url?.startsWith("unix:")) throw new OperatorError(`the server listens on ${url}: a browser needs a port`);
   try {

@@ -6,7 +6,7 @@ import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { printTable } from "./draw.ts";
-import { addTargetOptions, type TargetOptions, withServer } from "./servers.ts";
+import { addTargetOptions, type TargetOptions, withClient } from "./servers.ts";
 
 interface PoliciesOptions extends TargetOptions {
   json?: boolean;
@@ -24,7 +24,7 @@ export function addPoliciesCommand(program: Command): void {
     .option("--json", "print JSON");
   addTargetOptions(command);
   command.action((name: string | undefined, options: PoliciesOptions) =>
-    withServer(options, (client) =>
+    withClient(options, (client) =>
       name === undefined ? listPolicies(client, options) : listSteps(client, name, options),
     ),
   );

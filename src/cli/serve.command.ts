@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { memoryPlan } from "../app/memory-plan.ts";
 import { findModel } from "../app/model-files.ts";
-import type { RunningServer } from "../app/serve.ts";
+import type { StartedServer } from "../app/serve.ts";
 import { loadConfig } from "../config/load.ts";
 import { type Config, OPTIONS } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
@@ -71,7 +71,7 @@ async function estimate(config: Config): Promise<void> {
   for (const line of planLines(await memoryPlan(folder, config))) console.log(line);
 }
 
-function announce({ url, token, service }: RunningServer): void {
+function announce({ url, token, service }: StartedServer): void {
   if (token?.first) console.log(`your first token, with every scope (shown once): ${token.secret}`);
   console.log(`listening on ${url}`);
   if (service.config.role === "worker") {
@@ -103,7 +103,7 @@ function outliveReaders(): void {
  * The returned function resolves after a clean stop. A second signal, or one before the server is up, kills the process.
  * Process 1 of a container cannot kill itself with a signal, so it stops as soon as it has started.
  */
-function listenForSignals(): (server: RunningServer) => Promise<void> {
+function listenForSignals(): (server: StartedServer) => Promise<void> {
   let first: NodeJS.Signals | null = null;
   let drain: ((signal: NodeJS.Signals) => void) | null = null;
   const listen = (signal: NodeJS.Signals) => {

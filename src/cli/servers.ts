@@ -37,7 +37,7 @@ export function targetOf({ url, apiKey, data }: TargetOptions): ServerAddress {
 }
 
 /** Does work with a server, and turns its errors and those of the network into one-line messages. */
-export async function withServer<Result>(
+export async function withClient<Result>(
   options: TargetOptions,
   work: (client: FlywheelClient, target: ServerAddress) => Promise<Result>,
 ): Promise<Result> {
@@ -113,7 +113,7 @@ export async function answeringVersion(url: string): Promise<string | null> {
 // The server that runs on the data directory, or one in this process for as long as some work takes.
 
 /** null: none answers. */
-export async function runningServer({ data }: Config): Promise<ServerAddress | null> {
+export async function serverOn({ data }: Config): Promise<ServerAddress | null> {
   const key = readLocalKey(data);
   return key !== null && (await answeringVersion(key.url)) !== null ? addressOf(key) : null;
 }

@@ -14,7 +14,7 @@ import {
   addTargetOptions,
   clientFor,
   readNumber,
-  runningServer,
+  serverOn,
   type TargetOptions,
   targetOf,
   unreachable,
@@ -167,7 +167,7 @@ export function addRunCommand(program: Command): void {
       env: process.env,
       file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
     });
-    const running = await runningServer(config);
+    const running = await serverOn(config);
     if (running !== null) return talk(running, await servedName(running, model), prompt, options);
     // Loading takes seconds, and minutes for a large model.
     if (process.stderr.isTTY) console.error("starting a server for this (`flywheel serve` keeps one ready) …");

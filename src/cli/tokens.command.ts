@@ -5,7 +5,7 @@ import { OperatorError } from "../errors/faults.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
 import { WORKSPACE_NAME } from "../store/workspaces.ts";
 import { printTable } from "./draw.ts";
-import { addOptionFlags, PLACE, placeOf, withExistingStore, withStore } from "./flags.ts";
+import { addOptionFlags, PLACE, storePlace, withExistingStore, withStore } from "./flags.ts";
 
 interface CommonOptions {
   json?: boolean;
@@ -36,7 +36,7 @@ export function addTokensCommand(program: Command): void {
         lifetime: readLifetime(options.lifetime),
         ...(options.workspace === undefined ? {} : { workspace: readWorkspace(options.workspace) }),
       };
-      await withStore(placeOf(create), async (store) => {
+      await withStore(storePlace(create), async (store) => {
         const { secret, record } = await new TokenStore(store).create(token);
         console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
       });
@@ -47,7 +47,7 @@ export function addTokensCommand(program: Command): void {
     .description("List tokens. Their text is not stored.")
     .option("--json", "print JSON")
     .action(async (options: CommonOptions) => {
-      await withExistingStore(placeOf(list), async (store) => {
+      await withExistingStore(storePlace(list), async (store) => {
         const rows = (await new TokenStore(store).list()).map(shown);
         if (options.json) {
           console.log(JSON.stringify(rows));
@@ -70,7 +70,7 @@ export function addTokensCommand(program: Command): void {
     .description("Revoke a token, effective at once.")
     .argument("<ID|NAME>")
     .action(async (idOrName: string) => {
-      await withExistingStore(placeOf(revoke), async (store) => {
+      await withExistingStore(storePlace(revoke), async (store) => {
         const revoked = await new TokenStore(store).revoke(idOrName);
         if (revoked.length === 0) throw new OperatorError(`no valid token has the id or name ${idOrName}`);
         for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
@@ -84,7 +84,7 @@ export function addTokensCommand(program: Command): void {
     .requiredOption("--workspace <NAME>", "where to; it is made if there is none")
     .action(async (idOrName: string, options: { workspace: string }) => {
       const workspace = readWorkspace(options.workspace);
-      await withExistingStore(placeOf(join), async (store) => {
+      await withExistingStore(storePlace(join), async (store) => {
         const joined = await new TokenStore(store).join(idOrName, workspace);
         if (joined.length === 0) throw new OperatorError(`no token has the id or name ${idOrName}`);
         for (const token of joined) console.log(`${token.id} (${token.name}) is in the workspace ${workspace}`);

@@ -11,7 +11,7 @@ import { isJsonObject, linesOf } from "../json/json.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { bar, sparkline } from "./draw.ts";
 import { newestNamed } from "./policies.command.ts";
-import { addTargetOptions, clientFor, readNumber, type TargetOptions, withServer } from "./servers.ts";
+import { addTargetOptions, clientFor, readNumber, type TargetOptions, withClient } from "./servers.ts";
 
 /** A job survives a restart of the server, so following it does too: for about 40 s. */
 const FOLLOWING_RETRIES = 8;
@@ -44,7 +44,7 @@ export function addTrainCommand(program: Command): void {
     .option("--json", "print events as JSON lines instead of a progress bar");
   addTargetOptions(command);
   command.action((file: string, options: TrainOptions) =>
-    withServer(options, (client, target) => train(file, options, client, target)),
+    withClient(options, (client, target) => train(file, options, client, target)),
   );
 }
 

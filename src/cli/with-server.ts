@@ -2,7 +2,7 @@
 
 import { loadConfig } from "../config/load.ts";
 import { localServer, type ServerAddress } from "../store/local-key.ts";
-import { runningServer, whileServing } from "./servers.ts";
+import { serverOn, whileServing } from "./servers.ts";
 
 /**
  * Works with the server that the environment names (OPENAI_BASE_URL, FLYWHEEL_API_KEY) or that runs on the data directory
@@ -14,7 +14,7 @@ export async function withServer<Result>(work: (address: ServerAddress) => Promi
   if (env.OPENAI_BASE_URL || env.FLYWHEEL_API_KEY) return work(localServer());
   const file = env.FLYWHEEL_CONFIG || undefined;
   const config = loadConfig({ flags: env.FLYWHEEL_PORT ? {} : { port: 0 }, env, file });
-  const running = await runningServer(config);
+  const running = await serverOn(config);
   if (running !== null) return work(running);
   process.env.ORT_DISABLE_TELEMETRY ??= "1"; // as for every command
   console.error("no server runs on this machine: serving until this is done (`flywheel serve` starts one that stays)");

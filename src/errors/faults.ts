@@ -49,11 +49,11 @@ export class StorageUnavailable extends Error {
 }
 
 /** Whether something failed only because the database is away. After a CommitUnknown it may have been done nevertheless. */
-export function isStoreAway(error: unknown): boolean {
-  return error instanceof StoreUnavailable || error instanceof CommitUnknown;
+export function isStoreUnreachable(error: unknown): boolean {
+  return error instanceof StoreUnreachable || error instanceof CommitUnknown;
 }
 
 // The database cannot be reached. Nothing was changed, so it helps to try again.
-export class StoreUnavailable extends Error {
+export class StoreUnreachable extends Error {
   override name = "StoreUnavailable";
 }

@@ -2,7 +2,7 @@
 // that is thrown becomes `internal_error`, and its text stays out of the response.
 
 import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
-import { CommitUnknown, EngineUnavailable, isDiskFull, StorageUnavailable, StoreUnavailable } from "./faults.ts";
+import { CommitUnknown, EngineUnavailable, isDiskFull, StorageUnavailable, StoreUnreachable } from "./faults.ts";
 
 export interface ErrorDetails {
   /** Field the error is about: a plain name, or `body.path.to.field` for schema errors. */
@@ -53,7 +53,7 @@ export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof EngineUnavailable) {
     return new ServiceError("engine_unavailable", "No engine is ready. Try again later.", { cause: thrown });
   }
-  if (thrown instanceof StoreUnavailable) {
+  if (thrown instanceof StoreUnreachable) {
     return new ServiceError("store_unavailable", "The database cannot be reached. Try again later.", { cause: thrown });
   }
   if (thrown instanceof StorageUnavailable) {

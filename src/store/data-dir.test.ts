@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LINUX, needing } from "../../test/needs.ts";
 import { OperatorError } from "../errors/faults.ts";
-import { Workspace } from "../training/files/workspace.ts";
+import { StepFolders } from "../training/files/step-folders.ts";
 import { lockDataDir, openDataDir } from "./data-dir.ts";
 
 it("creates every folder of the path, readable only by its owner", async () => {
@@ -23,7 +23,7 @@ it("names a file that is in the way of its lock or training folder", () => {
   mkdirSync(lock);
   expect(() => lockDataDir(dir)).toThrow(`cannot use the data directory ${dir}: server.lock`);
   writeFileSync(join(dir, "training"), "");
-  expect(() => new Workspace(join(dir, "training"))).toThrow(OperatorError);
+  expect(() => new StepFolders(join(dir, "training"))).toThrow(OperatorError);
 });
 
 // There a folder that exists has no room for new ones, which looks as if it did not exist.

@@ -8,8 +8,8 @@ import { dirname } from "node:path";
 import Database from "libsql";
 import { MIGRATIONS, type Migration, newerSchema } from "./migrations.ts";
 import {
-  type Sql,
   type SqlValue,
+  type Statements,
   type Store,
   TRANSACTION_LIMIT_MS,
   type TransactionOptions,
@@ -53,7 +53,7 @@ class SqliteStore implements Store {
     return this.#all<Row>(sql, params);
   }
 
-  transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions = {}): Promise<R> {
+  transaction<R>(work: (tx: Statements) => Promise<R>, { relaxed = false }: TransactionOptions = {}): Promise<R> {
     return this.#inTurn(async () => {
       // cannot be changed inside a transaction
       if (relaxed) this.#db.exec("PRAGMA synchronous = NORMAL");
@@ -84,7 +84,7 @@ class SqliteStore implements Store {
     return this.#closing;
   }
 
-  async #commit<R>(work: (tx: Sql) => Promise<R>): Promise<R> {
+  async #commit<R>(work: (tx: Statements) => Promise<R>): Promise<R> {
     this.#db.exec("BEGIN IMMEDIATE");
     const tx = new TransactionScope({
       run: async (sql, ...params) => this.#run(sql, params),

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { freshStores, STORES } from "../../test/stores.ts";
 import type { Migration } from "./migrations.ts";
-import type { Sql, Store } from "./store.ts";
+import type { Statements, Store } from "./store.ts";
 
 const TABLE = "CREATE TABLE notes (text TEXT NOT NULL UNIQUE, stars BIGINT)";
 const NOTES: Migration[] = [{ name: "notes", sqlite: TABLE, postgres: TABLE }];
@@ -85,7 +85,7 @@ describe.each(STORES)("%s", (kind) => {
 
   it("refuses what a transaction did not await", async () => {
     const store = await fresh(NOTES);
-    let kept: Sql | null = null;
+    let kept: Statements | null = null;
     await store.transaction(async (tx) => {
       kept = tx;
     });

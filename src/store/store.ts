@@ -15,11 +15,11 @@ export const DATABASE_NOW = "(SELECT now_ms FROM clock)";
 // What every transaction gets: calls that end with it, and an end.
 
 /** The calls of one transaction. They fail once `end` was called. */
-export class TransactionScope implements Sql {
-  readonly #sql: Sql;
+export class TransactionScope implements Statements {
+  readonly #sql: Statements;
   #open = true;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 
@@ -39,7 +39,7 @@ export class TransactionScope implements Sql {
     return this.#inside().all<Row>(sql, ...params);
   }
 
-  #inside(): Sql {
+  #inside(): Statements {
     if (!this.#open) throw new Error("the transaction is over: await every call inside it");
     return this.#sql;
   }
@@ -64,7 +64,7 @@ export async function withinLimit<R>(work: Promise<R>, limitMs: number): Promise
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
 /** What statements run on: the store itself, or one of its transactions. */
-export interface Sql {
+export interface Statements {
   /** Returns the number of rows changed. */
   run(sql: string, ...params: SqlValue[]): Promise<number>;
   /** Reads the first row. */
@@ -89,13 +89,13 @@ export interface TransactionOptions {
   relaxed?: boolean;
 }
 
-export interface Store extends Sql {
+export interface Store extends Statements {
   /**
    * Commits all of `work` or nothing. Transactions behave as if they ran one after the other. `work` may be run again
    * when it lost a race, so it changes nothing but rows, and it uses only `tx`: a call of the store itself would wait
    * for this transaction to end.
    */
-  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions): Promise<R>;
+  transaction<R>(work: (tx: Statements) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**
    * Hints for whoever listens, also in other servers. They may get lost, so they are never the only news of something,
    * and this never fails. Channels are lower-case words.

@@ -1,7 +1,7 @@
 // Access tokens. A token is shown once and stored as a hash. It has 32 random bytes, so a fast hash is enough. Tokens
 // are looked up by id, which is part of the token, and hashes are compared in constant time.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Sql, Store } from "./store.ts";
+import type { Statements, Store } from "./store.ts";
 import { moveContents, openWorkspace, ownWorkspace, removeEmpty, type Workspace, workspaceOf } from "./workspaces.ts";
 
 export const SCOPES = ["inference", "training", "admin"] as const;
@@ -78,7 +78,7 @@ export class TokenStore {
   /** Creates a local key, and deletes those that have expired. */
   async createLocal(token: NewToken): Promise<CreatedToken> {
     const isOver = (record: TokenRecord) => record.isLocal && stateOf(record, this.#now()) === "expired";
-    const sweep = async (tx: Sql) => {
+    const sweep = async (tx: Statements) => {
       for (const { id } of (await listOn(tx)).filter(isOver)) await tx.run("DELETE FROM tokens WHERE id = ?1", id);
       return true;
     };
@@ -95,7 +95,11 @@ export class TokenStore {
     }
   }
 
-  #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>, isLocal = false): Promise<CreatedToken | null> {
+  #create(
+    token: NewToken,
+    isWanted: (tx: Statements) => Promise<boolean>,
+    isLocal = false,
+  ): Promise<CreatedToken | null> {
     const now = this.#now();
     const made = draw(token, now, isLocal);
     return this.#store.transaction(async (tx) => {
@@ -230,7 +234,7 @@ function draw({ name, scopes, lifetime }: NewToken, createdAt: number, isLocal: 
   return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null, lastUsedAt: null, isLocal } };
 }
 
-async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void> {
+async function insert(sql: Statements, { secret, record }: CreatedToken): Promise<void> {
   const { id, name, workspace, createdAt, expiresAt } = record;
   const scopes = [...record.scopes, ...(record.isLocal ? [LOCAL_MARK] : [])];
   await sql.run(
@@ -239,11 +243,11 @@ async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void>
   );
 }
 
-async function moveToken(tx: Sql, id: string, to: Workspace): Promise<void> {
+async function moveToken(tx: Statements, id: string, to: Workspace): Promise<void> {
   await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
 }
 
-async function listOn(sql: Sql): Promise<TokenRecord[]> {
+async function listOn(sql: Statements): Promise<TokenRecord[]> {
   return (await sql.all<TokenRow>(`${SELECT} ORDER BY tokens.created_at, tokens.id`)).map(toRecord);
 }
 

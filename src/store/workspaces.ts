@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { OperatorError } from "../errors/faults.ts";
-import type { Sql } from "./store.ts";
+import type { Statements } from "./store.ts";
 
 export interface Workspace {
   /** Column `owner` of models, jobs and runs. */
@@ -36,7 +36,7 @@ export function nameOfWorkspace(id: string): string {
 }
 
 /** The workspace with this name, which is made if there is none. `now`: Unix seconds. */
-export async function openWorkspace(tx: Sql, name: string, now: number): Promise<Workspace> {
+export async function openWorkspace(tx: Statements, name: string, now: number): Promise<Workspace> {
   const known = await workspaceNamed(tx, name);
   if (known) return known;
   const position = KEY_WORKSPACE.exec(name)?.[1];
@@ -45,28 +45,32 @@ export async function openWorkspace(tx: Sql, name: string, now: number): Promise
 }
 
 /** A new workspace for one token, under its name. A name that is taken gets the token's id as well. */
-export async function ownWorkspace(tx: Sql, token: { id: string; name: string }, now: number): Promise<Workspace> {
+export async function ownWorkspace(
+  tx: Statements,
+  token: { id: string; name: string },
+  now: number,
+): Promise<Workspace> {
   const name = token.name || token.id;
   const isTaken = KEY_WORKSPACE.test(name) || (await workspaceNamed(tx, name)) !== null;
   return insert(tx, { id: token.id, name: isTaken ? `${name}-${token.id}` : name, entity: name }, now);
 }
 
-async function workspaceNamed(sql: Sql, name: string): Promise<Workspace | null> {
+async function workspaceNamed(sql: Statements, name: string): Promise<Workspace | null> {
   return (await sql.get<Workspace>("SELECT id, name, entity FROM workspaces WHERE name = ?1", name)) ?? null;
 }
 
-export async function workspaceOf(sql: Sql, id: string): Promise<Workspace | null> {
+export async function workspaceOf(sql: Statements, id: string): Promise<Workspace | null> {
   return (await sql.get<Workspace>("SELECT id, name, entity FROM workspaces WHERE id = ?1", id)) ?? null;
 }
 
-async function insert(tx: Sql, workspace: Workspace, now: number): Promise<Workspace> {
+async function insert(tx: Statements, workspace: Workspace, now: number): Promise<Workspace> {
   const { id, name, entity } = workspace;
   await tx.run("INSERT INTO workspaces (id, name, entity, created_at) VALUES (?1, ?2, ?3, ?4)", id, name, entity, now);
   return workspace;
 }
 
 /** Gives everything of one workspace to another. Throws if both have a policy or a run of the same name. */
-export async function moveContents(tx: Sql, from: Workspace, to: Workspace): Promise<void> {
+export async function moveContents(tx: Statements, from: Workspace, to: Workspace): Promise<void> {
   const policy = await tx.get<{ entity: string; project: string; name: string }>(
     `SELECT entity, project, name FROM models AS ours WHERE owner = ?1 AND EXISTS (SELECT 1 FROM models AS theirs
        WHERE theirs.owner = ?2 AND theirs.entity = ours.entity AND theirs.project = ours.project AND theirs.name = ours.name)
@@ -104,7 +108,7 @@ function conflict(what: string, from: Workspace, to: Workspace): OperatorError {
 }
 
 /** Forgets a workspace that no token belongs to and that owns nothing. */
-export async function removeEmpty(tx: Sql, { id }: Workspace): Promise<void> {
+export async function removeEmpty(tx: Statements, { id }: Workspace): Promise<void> {
   await tx.run(
     `DELETE FROM workspaces WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM tokens WHERE workspace = ?1)
        AND NOT EXISTS (SELECT 1 FROM models WHERE owner = ?1)`,

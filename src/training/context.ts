@@ -8,7 +8,7 @@ import type { Account } from "./account.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
-import type { Workspace } from "./files/workspace.ts";
+import type { StepFolders } from "./files/step-folders.ts";
 import type { RecordBound, Records } from "./records/records.ts";
 
 export interface TrainingContext extends Tables {
@@ -19,7 +19,7 @@ export interface TrainingContext extends Tables {
   /** Who this server is among those on the same store. */
   server: ServerPart;
   times: LeaseTimes;
-  workspace: Workspace;
+  workspace: StepFolders;
   account: Account;
   records: Records;
   bases: BaseModels;

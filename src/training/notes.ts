@@ -1,6 +1,6 @@
 // Tags and notes on models and jobs, bounded per workspace.
 
-import type { NoteRecord } from "../store/note-table.ts";
+import type { NoteRecord } from "../store/tables/notes.ts";
 import type { TrainingContext } from "./context.ts";
 import { TrainingError } from "./training-error.ts";
 

@@ -20,7 +20,7 @@ import { violations } from "../../test/training-invariants/violations.ts";
 import { JobTable } from "../store/tables/jobs.ts";
 import { ModelTable } from "../store/tables/models.ts";
 import { RL_DEFAULTS } from "./config.ts";
-import { Workspace } from "./files/workspace.ts";
+import { StepFolders } from "./files/step-folders.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 
 const start = benchesOfTest();
@@ -117,7 +117,7 @@ describe("faults", () => {
   it("keeps a published step when the job's files cannot be deleted or a listener fails", async () => {
     const bench = await start();
     const model = await newModel(bench);
-    const remove = vi.spyOn(Workspace.prototype, "removeJob").mockImplementationOnce(() => {
+    const remove = vi.spyOn(StepFolders.prototype, "removeJob").mockImplementationOnce(() => {
       throw Object.assign(new Error("resource busy or locked"), { code: "EBUSY" });
     });
     try {
@@ -207,7 +207,7 @@ describe("faults", () => {
     const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
-    const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
+    const keep = vi.spyOn(StepFolders.prototype, "keepReserve").mockReturnValue(false);
     try {
       await expect(bench.service.jobs.draft("me")).rejects.toMatchObject({ code: "storage_full" });
       letGo();
@@ -231,7 +231,7 @@ describe("faults", () => {
     letGo();
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
     hold();
-    const release = vi.spyOn(Workspace.prototype, "releaseReserve");
+    const release = vi.spyOn(StepFolders.prototype, "releaseReserve");
     const full = () => {
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
     };

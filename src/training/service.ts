@@ -21,7 +21,7 @@ import {
 } from "./context.ts";
 import type { Trainer } from "./contract.ts";
 import { CurveWriter } from "./files/curves.ts";
-import type { Workspace } from "./files/workspace.ts";
+import type { StepFolders } from "./files/step-folders.ts";
 import { JobAttempts } from "./jobs/job-attempt.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 import { type AttemptJob, JobRunner } from "./jobs/job-runner.ts";
@@ -40,7 +40,7 @@ import { FileUpkeep, StepRetention } from "./steps/step-upkeep.ts";
 export interface TrainingOptions extends TrainingSettings {
   store: Store;
   /** Where adapters, job data and curves are. */
-  workspace: Workspace;
+  workspace: StepFolders;
   bases: BaseModels;
   trainer: Trainer;
   log: Log;

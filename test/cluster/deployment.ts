@@ -9,7 +9,7 @@ import { createLog } from "../../src/observe/log.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { transactionsOn } from "../../src/store/tables/tables.ts";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { clearFiles } from "../../src/training/steps/step-upkeep.ts";
 import { freePort } from "../fakes/free-port.ts";
 import { type PostgresProxy, startPostgresProxy } from "../postgres/postgres-proxy.ts";
@@ -139,7 +139,7 @@ export class Deployment {
     await clearFiles(
       {
         transaction: transactionsOn(store),
-        workspace: new Workspace(folder),
+        workspace: new StepFolders(folder),
         log: createLog({ level: "error", format: "text" }),
       },
       { interrupted: new Set(), minAgeMs: 0 },

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { need, needing } from "../needs.ts";
 
@@ -24,7 +24,7 @@ const expected = [
 ];
 const hasCurl = spawnSync("bash", ["-c", "command -v curl"]).status === 0;
 
-let server: RunningServer;
+let server: StartedServer;
 let data: string;
 beforeAll(async () => {
   data = mkdtempSync(join(tmpdir(), "flywheel-guide-"));

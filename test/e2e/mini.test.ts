@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { heldOutCases } from "../mini/cases.ts";
 import { inParallel, replyTo } from "../mini/endpoint.ts";
@@ -15,7 +15,7 @@ import { grade } from "../mini/grade.ts";
 const PER_TASK = 10;
 const data = mkdtempSync(join(tmpdir(), "flywheel-mini-"));
 const cases = heldOutCases(PER_TASK);
-let server: RunningServer;
+let server: StartedServer;
 
 beforeAll(async () => {
   const config = loadConfig({

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { CuttingProxy } from "../fakes/cutting-proxy.ts";
 import { MODEL, type Served, serve } from "../wire/cli-process.ts";
@@ -24,7 +24,7 @@ function startEngine(model: string, port = 0): Promise<Served> {
   return serve([...flags, "--threads", "1", "--log-level", "error"]);
 }
 
-async function startFront(model: string, urls: readonly string[], flags: object = {}): Promise<RunningServer> {
+async function startFront(model: string, urls: readonly string[], flags: object = {}): Promise<StartedServer> {
   const own = { model, engineUrl: urls, engineApiKey: "k", engineTimeout: 60, training: false, queueTimeout: 300 };
   const data = mkdtempSync(join(tmpdir(), "flywheel-front-"));
   const config = loadConfig({ env: {}, flags: { ...own, port: 0, data, apiKey: ["k"], logLevel: "error", ...flags } });
@@ -69,7 +69,7 @@ async function read(response: Response, onTokens: (count: number) => void = () =
 
 const greedy = { temperature: 0, stream: true, return_token_ids: true, logprobs: 1, ignore_eos: true };
 
-async function isReady(server: RunningServer): Promise<boolean> {
+async function isReady(server: StartedServer): Promise<boolean> {
   return (await looseFetch(`${server.url}/health`)).status === 200;
 }
 

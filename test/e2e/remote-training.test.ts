@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
@@ -38,9 +38,9 @@ async function configOf(own: Partial<Config> = {}): Promise<Config> {
   };
 }
 
-let engines: RunningServer[];
-let front: RunningServer;
-let embedded: RunningServer;
+let engines: StartedServer[];
+let front: StartedServer;
+let embedded: StartedServer;
 let configs: { front: Config; embedded: Config };
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ interface Learned {
   events: unknown[];
 }
 
-async function learn(server: RunningServer, { data }: Config): Promise<Learned> {
+async function learn(server: StartedServer, { data }: Config): Promise<Learned> {
   const client = new FlywheelClient({ baseUrl: server.url, apiKey: "key" });
   const model = await client.register({ project: "toy", name: "learner", base_model: "tiny" });
   const learned: Learned = { model, replies: [], weights: [], events: [] };
@@ -105,7 +105,7 @@ async function learn(server: RunningServer, { data }: Config): Promise<Learned> 
   return learned;
 }
 
-async function complete(server: RunningServer, body: object): Promise<Loose> {
+async function complete(server: StartedServer, body: object): Promise<Loose> {
   const headers = { authorization: "Bearer key", "content-type": "application/json" };
   const options = { method: "POST", headers, body: JSON.stringify(body) };
   return (await looseFetch(`${server.url}/v1/completions`, options)).json();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
@@ -19,7 +19,7 @@ import { seededRandom } from "../../src/training/random.ts";
 
 const MINI = fileURLToPath(new URL("../../models/flywheel-mini", import.meta.url));
 const data = mkdtempSync(join(tmpdir(), "flywheel-replay-"));
-let server: RunningServer;
+let server: StartedServer;
 
 // biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
 type Loose = any;

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 
 const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
@@ -20,8 +20,8 @@ const CONTEXT = 384;
 type Loose = any;
 
 let folder: string;
-let roomy: RunningServer;
-let tight: RunningServer;
+let roomy: StartedServer;
+let tight: StartedServer;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "pressure-"));
@@ -96,7 +96,7 @@ const requests = Array.from({ length: 24 }, (_, i) => ({
   },
 }));
 
-async function post(server: RunningServer, body: unknown): Promise<Loose> {
+async function post(server: StartedServer, body: unknown): Promise<Loose> {
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: "Bearer k", "content-type": "application/json" },

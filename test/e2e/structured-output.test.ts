@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 
 const checkpoint = process.env.FLYWHEEL_TEST_CHECKPOINT ?? fileURLToPath(new URL("../fixtures/llama", import.meta.url));
@@ -19,7 +19,7 @@ const minutes = 60_000 * (seeds > 20 ? 20 : 1);
 // biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
 type Loose = any;
 
-let server: RunningServer;
+let server: StartedServer;
 
 beforeAll(async () => {
   const config = loadConfig({

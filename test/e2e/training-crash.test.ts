@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { lockDataDir } from "../../src/store/data-dir.ts";
-import { stepDigest } from "../../src/training/files/workspace.ts";
+import { stepDigest } from "../../src/training/files/step-folders.ts";
 import { databaseOf, ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../fakes/training-service.ts";
 import { PROJECT_STORE } from "../stores.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
@@ -23,7 +23,7 @@ const STEPS = 32;
 /** The toy task: answer with bytes below 100, such as capital letters and digits. Chance is about 0.4. */
 const reward = (ids: readonly number[]) => ids.filter((id) => id < 100).length / ids.length;
 
-let server: RunningServer;
+let server: StartedServer;
 let client: FlywheelClient;
 let config: Config;
 beforeAll(async () => {

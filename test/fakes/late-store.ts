@@ -1,7 +1,7 @@
 // A store that waits around every call, as one on a server does. Whatever relied on an answer at once now meets what
 // others did meanwhile.
 
-import type { Sql, SqlValue, Store } from "../../src/store/store.ts";
+import type { SqlValue, Statements, Store } from "../../src/store/store.ts";
 
 /** `pause` is awaited before each call, and after it with its answer. */
 export function lateStore(store: Store, pause: (answer?: unknown) => Promise<void>): Store {
@@ -11,7 +11,7 @@ export function lateStore(store: Store, pause: (answer?: unknown) => Promise<voi
     await pause(answer);
     return answer;
   };
-  const lateSql = (sql: Sql): Sql => ({
+  const lateSql = (sql: Statements): Statements => ({
     run: (text, ...params) => late(() => sql.run(text, ...params)),
     get: <Row>(text: string, ...params: SqlValue[]) => late(() => sql.get<Row>(text, ...params)),
     all: <Row>(text: string, ...params: SqlValue[]) => late(() => sql.all<Row>(text, ...params)),

@@ -1,7 +1,7 @@
 // A store that a server cannot reach for a while, as if its process were stopped or its network cut. What it asks meanwhile
 // is answered later.
 
-import type { Sql, Store } from "../../src/store/store.ts";
+import type { Statements, Store } from "../../src/store/store.ts";
 
 export interface PausedStore extends Store {
   pause(): void;
@@ -15,10 +15,12 @@ export function pausableStore(store: Store): PausedStore {
     await open;
     return call();
   };
-  const sql: Sql = {
+  const sql: Statements = {
     run: (text, ...params) => later(() => store.run(text, ...params)),
-    get: <Row>(text: string, ...params: Parameters<Sql["get"]>[1][]) => later(() => store.get<Row>(text, ...params)),
-    all: <Row>(text: string, ...params: Parameters<Sql["all"]>[1][]) => later(() => store.all<Row>(text, ...params)),
+    get: <Row>(text: string, ...params: Parameters<Statements["get"]>[1][]) =>
+      later(() => store.get<Row>(text, ...params)),
+    all: <Row>(text: string, ...params: Parameters<Statements["all"]>[1][]) =>
+      later(() => store.all<Row>(text, ...params)),
   };
   return {
     ...sql,

@@ -16,7 +16,7 @@ import type { JobObserver, LeaseTimes, ServerPart } from "../../src/training/con
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
 import { SharedFolder } from "../../src/training/files/shared-folder.ts";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { ForkedProcess } from "../../src/training/process/trainer-process.ts";
 import type { RecordBound } from "../../src/training/records/records.ts";
@@ -67,7 +67,7 @@ export interface BenchOptions {
   stepGraceMs?: number;
   visibleMs?: number;
   /** By default in `folder`. */
-  workspace?: Workspace;
+  workspace?: StepFolders;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
@@ -134,7 +134,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
   };
   const service = new TrainingService({
     store,
-    workspace: options.workspace ?? new Workspace(training, new SharedFolder(training, options.visibleMs ?? 0)),
+    workspace: options.workspace ?? new StepFolders(training, new SharedFolder(training, options.visibleMs ?? 0)),
     bases: new BaseModels([base]),
     trainer,
     log: options.log ?? createLog({ level: "error", format: "text" }),

@@ -1,7 +1,7 @@
 // The calls to disk, database and engine that an operation makes, and which of them fails. One run of an operation lets one call
 // fail in one way; the runs go through all calls and all ways.
 
-import { CommitUnknown, EngineUnavailable, StoreUnavailable } from "../../src/errors/faults.ts";
+import { CommitUnknown, EngineUnavailable, StoreUnreachable } from "../../src/errors/faults.ts";
 
 export type Device = "disk" | "database" | "engine";
 
@@ -55,7 +55,7 @@ export const WAYS: readonly Way[] = [
       device === "disk" || kind === "commit"
         ? null
         : device === "database"
-          ? new StoreUnavailable("the database cannot be reached")
+          ? new StoreUnreachable("the database cannot be reached")
           : new EngineUnavailable("no replica is ready"),
   },
   {

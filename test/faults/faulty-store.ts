@@ -1,7 +1,7 @@
 // A store whose calls can fail, as those of a database on another machine do: before they take effect, or with an answer that is
 // lost afterwards.
 
-import type { Sql, SqlValue, Store } from "../../src/store/store.ts";
+import type { SqlValue, Statements, Store } from "../../src/store/store.ts";
 import type { Call, FaultPoints } from "./fault-points.ts";
 
 const CHANGE = /^\s*(INSERT|UPDATE|DELETE)\b/i;
@@ -15,7 +15,7 @@ export function faultyStore(store: Store, faults: FaultPoints, asked: (sql: stri
     if (fault) throw fault.error;
     return answer;
   };
-  const faulty = (sql: Sql, inTransaction: boolean): Sql => {
+  const faulty = (sql: Statements, inTransaction: boolean): Statements => {
     const statement = <T>(text: string, work: () => Promise<T>) => {
       asked(text);
       const name = text.trim().replace(/\s+/g, " ").slice(0, 50);

@@ -8,7 +8,7 @@ import { createLog } from "../../src/observe/log.ts";
 import { compiledEntry } from "../../src/system/package.ts";
 import { openBucket } from "../../src/training/files/s3/open-bucket.ts";
 import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { ForkedProcess } from "../../src/training/process/trainer-process.ts";
 import { ADAM, batchOf, CISPO, NativeRunClient, rollout } from "../wire/native-run-client.ts";
@@ -26,7 +26,7 @@ it("forward_backward leaves its gradients in the bucket, and optim_step makes a 
     start: () => new ForkedProcess(compiledEntry(import.meta.url, "../../src/training/onnx/trainer-entry.ts")),
     ...{ idleMs: 60_000, cancelGraceMs: 1_000 },
   });
-  const server = await startTrainingServer({ trainer, workspace: new Workspace(local, shared) });
+  const server = await startTrainingServer({ trainer, workspace: new StepFolders(local, shared) });
   try {
     const run = await NativeRunClient.resolve(server);
     const pass = {

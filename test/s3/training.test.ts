@@ -9,7 +9,7 @@ import type { Store } from "../../src/store/store.ts";
 import { tablesOn } from "../../src/store/tables/tables.ts";
 import { openBucket } from "../../src/training/files/s3/open-bucket.ts";
 import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import {
   type BenchOptions,
   ended,
@@ -33,7 +33,7 @@ const log = createLog({ level: "error", format: "text" });
 interface Member extends TrainingBench {
   /** Its local folder. */
   local: string;
-  workspace: Workspace;
+  workspace: StepFolders;
 }
 
 let store: Store;
@@ -56,7 +56,7 @@ async function start(
   const { cacheBytes = 2 ** 30, patienceMs = 20_000, ...rest } = options;
   const local = mkdtempSync(join(tmpdir(), "s3-member-"));
   const bucket = await openBucket({ bucket: s3().bucket, prefix: PREFIX });
-  const workspace = new Workspace(local, new SharedBucket(bucket, { folder: local, cacheBytes, log, patienceMs }));
+  const workspace = new StepFolders(local, new SharedBucket(bucket, { folder: local, cacheBytes, log, patienceMs }));
   const server = { id: `server-${members.length}`, runsJobs, alone: false };
   const bench = await trainingBench({ folder: local, store, workspace, server, times: TIMES, ...rest });
   members.push({ ...bench, local, workspace });

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tables } from "../../src/store/tables/tables.ts";
-import { stepDigest } from "../../src/training/files/workspace.ts";
+import { stepDigest } from "../../src/training/files/step-folders.ts";
 import type { S3Server } from "./s3-server.ts";
 
 const MANIFEST = "manifest.json";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { OptionName } from "../../src/config/options.ts";
@@ -15,7 +15,7 @@ export const FRONT_KEY = "front-key";
 
 export interface Front {
   replica: FakeVllm;
-  server: RunningServer;
+  server: StartedServer;
 }
 
 const opened: { close(): Promise<unknown> }[] = [];
@@ -38,7 +38,7 @@ export async function startFront(flags: Partial<Record<OptionName, unknown>> = {
 
 /** `headers`: may have another token. A reply that has no end is read for a second. */
 export async function send(
-  { url }: RunningServer,
+  { url }: StartedServer,
   method: string,
   path: string,
   body?: object,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { FakeVllm } from "../fakes/fake-vllm.ts";
 import { shared } from "../wire/shared-server.ts";
@@ -108,7 +108,7 @@ describe("prefixes of the embedded engine", () => {
 describe("salts in requests to replicas", () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-salts-"));
   let fake: FakeVllm;
-  let front: RunningServer;
+  let front: StartedServer;
   afterAll(async () => {
     await front?.close();
     await fake?.close();

@@ -1,10 +1,10 @@
 // One database for all servers: SQLite in memory, behind connections that are slow, get lost before or after a change took
 // effect, or die with their server. Hints between servers come late, twice, in another order, or not at all.
 
-import { CommitUnknown, StoreUnavailable } from "../../src/errors/faults.ts";
+import { CommitUnknown, StoreUnreachable } from "../../src/errors/faults.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import type { Sql, SqlValue, Store, TransactionOptions } from "../../src/store/store.ts";
+import type { SqlValue, Statements, Store, TransactionOptions } from "../../src/store/store.ts";
 import { Process, type World } from "./world.ts";
 
 /** How likely a call meets each of them. */
@@ -87,7 +87,7 @@ export class Database {
     const world = this.#world;
     return this.#exchange(process, label, async () => {
       const fault = this.#draw(reads);
-      if (fault === "unavailable") throw new StoreUnavailable("simulated: the database cannot be reached");
+      if (fault === "unavailable") throw new StoreUnreachable("simulated: the database cannot be reached");
       if (fault === "full") throw diskFull();
       // nothing may have happened, or everything
       if (fault === "unknown" && world.chance.between(0, 1) === 0) throw unknown();
@@ -100,12 +100,12 @@ export class Database {
     });
   }
 
-  #transaction<R>(process: Process, work: (tx: Sql) => Promise<R>, options?: TransactionOptions): Promise<R> {
+  #transaction<R>(process: Process, work: (tx: Statements) => Promise<R>, options?: TransactionOptions): Promise<R> {
     const world = this.#world;
     return this.#exchange(process, "transaction", async () => {
       for (let tries = 1; ; tries++) {
         const fault = this.#draw(false);
-        if (fault === "unavailable") throw new StoreUnavailable("simulated: the database cannot be reached");
+        if (fault === "unavailable") throw new StoreUnreachable("simulated: the database cannot be reached");
         const undone = fault === "unknown" && world.chance.between(0, 1) === 0;
         let ended = false;
         try {
@@ -127,14 +127,14 @@ export class Database {
           // its server did not go on in time: PostgreSQL ends the connection, and the work runs again
           const late = !ended && error instanceof Error && error.message.includes("did not end within");
           if (!late) throw error;
-          if (tries >= MOST_TRIES) throw new StoreUnavailable("simulated: the connection was lost", { cause: error });
+          if (tries >= MOST_TRIES) throw new StoreUnreachable("simulated: the connection was lost", { cause: error });
         }
       }
     });
   }
 
   /** Runs the work where it belongs, and undoes it when its process dies. */
-  #inside<R>(process: Process, tx: Sql, work: (tx: Sql) => Promise<R>): Promise<R> {
+  #inside<R>(process: Process, tx: Statements, work: (tx: Statements) => Promise<R>): Promise<R> {
     const world = this.#world;
     return new Promise((resolve, reject) => {
       if (!process.alive) return reject(new Undo());
@@ -146,7 +146,7 @@ export class Database {
             this.#setClock(tx, sql).then(call).then(resolve, reject);
           });
         });
-      const slow: Sql = {
+      const slow: Statements = {
         run: (sql, ...params) => later(sql, () => tx.run(sql, ...params)),
         get: <Row>(sql: string, ...params: SqlValue[]) => later(sql, () => tx.get<Row>(sql, ...params)),
         all: <Row>(sql: string, ...params: SqlValue[]) => later(sql, () => tx.all<Row>(sql, ...params)),
@@ -200,7 +200,7 @@ export class Database {
     }
   }
 
-  async #setClock(sql: Sql, statement: string): Promise<void> {
+  async #setClock(sql: Statements, statement: string): Promise<void> {
     if (statement.includes("FROM clock")) await sql.run("UPDATE clock SET now_ms = ?1", Math.floor(this.#world.now));
   }
 

@@ -4,7 +4,7 @@ import "./stage.ts";
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { InputWriter } from "../../src/training/jobs/job-input.ts";
 import { Disk } from "./disk.ts";
 import { onStage } from "./stage.ts";
@@ -26,7 +26,7 @@ async function beforePowerFails(work: () => Promise<void>): Promise<Disk> {
 
 it("keeps the data of an accepted job", async () => {
   const disk = await beforePowerFails(async () => {
-    const workspace = new Workspace(ROOT);
+    const workspace = new StepFolders(ROOT);
     workspace.createJobFolder("job");
     const input = await InputWriter.create(workspace.jobInput("job"), async () => {});
     await input.append({ some: "data" });
@@ -40,7 +40,7 @@ it("keeps the data of an accepted job", async () => {
 it("keeps a published step", async () => {
   let folder = "";
   const disk = await beforePowerFails(async () => {
-    const workspace = new Workspace(ROOT);
+    const workspace = new StepFolders(ROOT);
     const staging = workspace.newStaging("model", "first");
     mkdirSync(staging);
     writeFileSync(`${staging}/adapter_config.json`, "{}");

@@ -4,7 +4,7 @@
 import { setMaxListeners } from "node:events";
 import { Admission } from "../../src/api/generation/admission.ts";
 import { ChoiceOutput } from "../../src/api/generation/choice-output.ts";
-import { GenerationRun } from "../../src/api/generation/generation.ts";
+import { RunningGeneration } from "../../src/api/generation/generation.ts";
 import { LiveRequests } from "../../src/api/generation/live-requests.ts";
 import type { Service } from "../../src/api/service.ts";
 import { fromTraining } from "../../src/api/training/routes.ts";
@@ -19,7 +19,7 @@ import { ServerTable } from "../../src/store/tables/servers.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { leaseTimes } from "../../src/training/context.ts";
 import { SharedFolder } from "../../src/training/files/shared-folder.ts";
-import { Workspace } from "../../src/training/files/workspace.ts";
+import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { TrainingService } from "../../src/training/service.ts";
 import { toyEncoder } from "../fakes/toy-encoder.ts";
 import type { Cluster } from "./cluster.ts";
@@ -89,7 +89,7 @@ export class SimulatedServer {
     this.admission = new Admission({ slots: plan.slots, queue: plan.queue });
     this.training = new TrainingService({
       store,
-      workspace: new Workspace(root, new SharedFolder(root, plan.alone ? 0 : 10_000)),
+      workspace: new StepFolders(root, new SharedFolder(root, plan.alone ? 0 : 10_000)),
       bases: new BaseModels([
         {
           ...{ name: "tiny", aliases: [], folder: base.folder, weights: "float32" as const },
@@ -174,7 +174,7 @@ export class SimulatedServer {
       const bound = { ...request, adapter: lease?.adapter ?? null };
       const parts = { request: bound, choices, arrivedAt: performance.now(), clientGone: gone, live, held: null };
       const tokens: number[][] = choices.map(() => []);
-      for await (const output of new GenerationRun(service, parts).outputs()) {
+      for await (const output of new RunningGeneration(service, parts).outputs()) {
         if (output.type === "delta") tokens[output.index]!.push(...output.tokenIds);
       }
       return { step: lease?.step ?? null, tokens };

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { addition, type DemoTask, yesNoMaybe } from "../../src/cli/demo.command.ts";
 import { FlywheelClient, type TrajectoryGroup } from "../../src/client/client.ts";
@@ -26,7 +26,7 @@ const BOUND = 1e-3;
 /** Between the log-probabilities of the embedded float32 sampler and those of either trainer, at a job's first step. */
 const SAMPLER_BOUND = 1e-4;
 
-const servers: RunningServer[] = [];
+const servers: StartedServer[] = [];
 const clients: FlywheelClient[] = [];
 const data = mkdtempSync(join(tmpdir(), "curve-"));
 

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Tables } from "../../src/store/tables/tables.ts";
-import { stepDigest } from "../../src/training/files/workspace.ts";
+import { stepDigest } from "../../src/training/files/step-folders.ts";
 import type { JobFacts } from "./jobs.ts";
 
 /**

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient, type TrainableModel } from "../../src/client/client.ts";
 import { loadConfig } from "../../src/config/load.ts";
@@ -13,7 +13,7 @@ export { answers, groupOf, STORY_REWARDS, storyGroups } from "./stories.ts";
 
 export const KEY = "key";
 
-export interface LearningServer extends RunningServer {
+export interface LearningServer extends StartedServer {
   client: FlywheelClient;
   /** A new policy with this name. */
   register(name: string): Promise<TrainableModel>;

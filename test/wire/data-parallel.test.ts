@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { type Loose, looseFetch } from "./test-server.ts";
 
 const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
-let one: RunningServer;
-let two: RunningServer;
+let one: StartedServer;
+let two: StartedServer;
 
 beforeAll(async () => {
   const start = (dataParallelSize: number) =>
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const headers = { authorization: "Bearer k", "content-type": "application/json" };
 
-async function complete(server: RunningServer, body: object): Promise<Loose> {
+async function complete(server: StartedServer, body: object): Promise<Loose> {
   const response = await looseFetch(`${server.url}/v1/completions`, {
     method: "POST",
     headers,

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { OptionName } from "../../src/config/options.ts";
 import { FakeVllm } from "../fakes/fake-vllm.ts";
@@ -17,7 +17,7 @@ const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
 const THINKING = `{% for m in messages %}[{{ m.role }}]{{ m.content }}
 {% endfor %}{% if add_generation_prompt %}[assistant]{% if think %}<think>{% endif %}{% endif %}{# <think></think> #}`;
 
-function start(flags: Partial<Record<OptionName, unknown>>): Promise<RunningServer> {
+function start(flags: Partial<Record<OptionName, unknown>>): Promise<StartedServer> {
   const common = {
     model: checkpoint,
     port: 0,
@@ -34,9 +34,9 @@ function start(flags: Partial<Record<OptionName, unknown>>): Promise<RunningServ
   return startServer(loadConfig({ env: {}, flags: { ...common, ...flags } }), loadModel);
 }
 
-let embedded: RunningServer;
-let replica: RunningServer;
-let remote: RunningServer;
+let embedded: StartedServer;
+let replica: StartedServer;
+let remote: StartedServer;
 
 beforeAll(async () => {
   const loraModules = [`tuned=${checkpoint}`];
@@ -49,7 +49,7 @@ afterAll(async () => {
   await Promise.all([embedded?.close(), replica?.close()]);
 });
 
-async function send(server: RunningServer, path: string, body: object): Promise<{ status: number; text: string }> {
+async function send(server: StartedServer, path: string, body: object): Promise<{ status: number; text: string }> {
   const headers = { authorization: "Bearer k", "content-type": "application/json" };
   const response = await looseFetch(server.url + path, { method: "POST", headers, body: JSON.stringify(body) });
   return { status: response.status, text: await response.text() };

@@ -1,6 +1,6 @@
 // Responses that are kept: continuing, reading, deleting and referring to them, over HTTP.
 import { describe, expect, it, vi } from "vitest";
-import { StoreUnavailable } from "../../src/errors/faults.ts";
+import { StoreUnreachable } from "../../src/errors/faults.ts";
 import { add, asking, CALL, responsesServer } from "./responses-requests.ts";
 import { sharedServer } from "./shared-server.ts";
 import { API_KEY, looseFetch } from "./test-server.ts";
@@ -168,7 +168,7 @@ describe("stored responses", () => {
   });
 
   it("are answered without being kept when the store is away", async () => {
-    const save = vi.spyOn(server.service.responses, "save").mockRejectedValue(new StoreUnavailable("gone"));
+    const save = vi.spyOn(server.service.responses, "save").mockRejectedValue(new StoreUnreachable("gone"));
     const log = vi.spyOn(server.service.log, "error").mockImplementation(() => {});
     try {
       expect(await create({ input: "say:one" })).toMatchObject({ status: "completed", store: false });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NEUTRAL_DEFAULTS } from "../../src/api/generation/sampling.ts";
 import { createRemoteEngines } from "../../src/app/remote-engines.ts";
-import { type CreateExtension, type LoadedModel, type RunningServer, startServer } from "../../src/app/serve.ts";
+import { type CreateExtension, type LoadedModel, type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
 import type { Engine } from "../../src/engine/contract.ts";
@@ -47,7 +47,7 @@ export type LooseResponse = Omit<Response, "json"> & { json(): Promise<Loose> };
 /** `fetch` whose replies tests may look into without describing them. */
 export const looseFetch = fetch as unknown as (url: string, init?: RequestInit) => Promise<LooseResponse>;
 
-export interface TestServer extends RunningServer {
+export interface TestServer extends StartedServer {
   runner: FakeRunner;
   /** POST with the test key; `body` as text is sent as it is. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<LooseResponse>;

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { folderBytes } from "../../src/training/files/workspace.ts";
+import { folderBytes } from "../../src/training/files/step-folders.ts";
 import { ended } from "../fakes/training-service.ts";
 import { shared } from "./shared-server.ts";
 import { finishedJob, goodGroup, group, jobBody, modelBody, newModel, trajectory } from "./training-requests.ts";

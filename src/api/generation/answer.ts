@@ -9,12 +9,12 @@ import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import { givingWay, orAborted } from "../../pacing/turns.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import { refusing, toWireError } from "../http/errors.ts";
+import { asClientErrors, toWireError } from "../http/errors.ts";
 import { requestIdOf, safeId } from "../http/headers.ts";
 import { clientGone, DONE, EventStream } from "../http/streams.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { ModelLease } from "../models/model-registry.ts";
 import type { Service } from "../service.ts";
-import { GenerationRun, type Run, type RunOutput } from "./generation.ts";
+import { type GenerationPlan, RunningGeneration, type RunOutput } from "./generation.ts";
 import type { HeldLogprobs } from "./logprob-memory.ts";
 import type { EngineArgFields } from "./sampling.ts";
 
@@ -51,7 +51,7 @@ async function streamRuns(
   service: Service,
   reply: FastifyReply,
   gone: AbortSignal,
-  runs: readonly GenerationRun[],
+  runs: readonly RunningGeneration[],
   source: Reply,
   held: HeldLogprobs | null,
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function streamRuns(
   }
   if (gone.aborted) service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
 
-  async function forward(run: GenerationRun, index: number): Promise<void> {
+  async function forward(run: RunningGeneration, index: number): Promise<void> {
     for await (const output of run.outputs()) {
       await source.accept(index, output);
       if (!events.blocked) events.send(source.take());
@@ -108,7 +108,7 @@ export interface Question {
 }
 
 export interface PrepareContext {
-  model: ServedModel;
+  model: ModelLease;
   requestId: string;
   client: Principal;
   /** Aborted when nobody waits for the answer any more. */
@@ -117,7 +117,7 @@ export interface PrepareContext {
 
 export interface PreparedAnswer {
   /** They run at once. One that fails ends the others. */
-  runs: readonly Run[];
+  runs: readonly GenerationPlan[];
   /** How many log-probabilities are held at once: by a whole reply all of them, by a stream those that it has not sent. */
   logprobs: number;
   /** A question that streams has one with events. */
@@ -163,13 +163,13 @@ export async function answer(
   }
   const { body } = question;
   const requestId = live.id;
-  let model: ServedModel | null = null;
+  let model: ModelLease | null = null;
   const prepare = async (): Promise<PreparedAnswer> => {
     const stopped = AbortSignal.any([gone, live.cancelled]);
     model = await service.models.resolve(body.model, client, () => stopped);
     service.live.runsOn(live, model);
     await service.turns.next();
-    return refusing(() => question.prepare({ model: model!, requestId, client, stopped }));
+    return asClientErrors(() => question.prepare({ model: model!, requestId, client, stopped }));
   };
   const preparing = prepare();
   try {
@@ -179,7 +179,7 @@ export async function answer(
     const held = service.logprobMemory.hold(client.id, logprobs, reply.raw);
     const runs = prepared.map(({ request: asked, choices }) => {
       const request = { ...asked, cacheSalt: cacheSalt(owner, asked.cacheSalt) };
-      return new GenerationRun(service, {
+      return new RunningGeneration(service, {
         request,
         choices,
         arrivedAt,
@@ -211,7 +211,7 @@ export async function answer(
 /** Bytes of compiled constraints that the engine gets for all prompts of a request. One has at most 4 MiB. */
 const MOST_GRAMMAR_BYTES = 64 * 2 ** 20;
 
-function checkGrammars(runs: readonly Run[]): void {
+function checkGrammars(runs: readonly GenerationPlan[]): void {
   const bytes = runs.reduce((sum, { request }) => sum + (request.grammar?.length ?? 0), 0);
   if (bytes <= MOST_GRAMMAR_BYTES) return;
   const message =
@@ -246,7 +246,7 @@ function cacheSalt(owner: string | null, own: string | null): string {
     .digest("hex");
 }
 
-async function collect(runs: readonly GenerationRun[], reply: WholeReply): Promise<void> {
+async function collect(runs: readonly RunningGeneration[], reply: WholeReply): Promise<void> {
   try {
     await Promise.all(
       runs.map(async (run, index) => {

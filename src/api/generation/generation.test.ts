@@ -7,7 +7,7 @@ import type { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";
 import type { Service } from "../service.ts";
 import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
-import { GenerationRun } from "./generation.ts";
+import { RunningGeneration } from "./generation.ts";
 import { LiveRequest } from "./live-requests.ts";
 import { LogprobMemory } from "./logprob-memory.ts";
 
@@ -32,7 +32,7 @@ function longTokens() {
   const choice = { accept: () => delta as unknown as ChoiceDelta, end: null, tokens: 0 };
   const memory = new LogprobMemory({ all: ROOM, each: ROOM });
   const response = Object.assign(new EventEmitter(), { closed: false }) as unknown as ServerResponse;
-  const run = new GenerationRun(service as unknown as Service, {
+  const run = new RunningGeneration(service as unknown as Service, {
     request: generateRequest([5]),
     choices: [choice as unknown as ChoiceOutput],
     arrivedAt: 0,

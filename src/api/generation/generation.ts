@@ -9,7 +9,7 @@ import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { ModelLease } from "../models/model-registry.ts";
 import type { Service } from "../service.ts";
 import { shuttingDown } from "./admission.ts";
 import { type ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
@@ -24,12 +24,12 @@ import { type EngineArgFields, engineArgs } from "./sampling.ts";
 
 type OutputFields = Omit<SharedFields, keyof EngineArgFields> & EngineArgFields;
 
-export interface RunSpec {
+export interface GenerationSpec {
   body: OutputFields;
   promptTokenIds: readonly number[];
   n: number;
   sampling: SamplingParams;
-  model: ServedModel;
+  model: ModelLease;
   compiled: CompiledConstraint;
   /** Alternatives per token; null: no log probabilities. */
   top: number | null;
@@ -46,12 +46,12 @@ export interface RunSpec {
   extra?: Readonly<Record<string, unknown>>;
 }
 
-export interface Run {
+export interface GenerationPlan {
   request: GenerateRequest;
   choices: ChoiceOutput[];
 }
 
-export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
+export function buildRun(tokenizer: Tokenizer, spec: GenerationSpec): GenerationPlan {
   const { body, sampling, promptTokenIds } = spec;
   const stops = new StopStrings(stopList(body.stop));
   const choices = Array.from(
@@ -80,7 +80,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
   return { request, choices };
 }
 
-function outputText(tokenizer: Tokenizer, { body, ...spec }: RunSpec, stops: StopStrings): OutputText {
+function outputText(tokenizer: Tokenizer, { body, ...spec }: GenerationSpec, stops: StopStrings): OutputText {
   return new OutputText(tokenizer, {
     promptTokenIds: spec.promptTokenIds,
     skipSpecialTokens: body.skip_special_tokens ?? true,
@@ -97,7 +97,7 @@ export function stopList(stop: SharedFields["stop"]): readonly string[] {
   return stop === undefined || stop === null ? [] : [stop].flat();
 }
 
-function extraOf(spec: RunSpec): Pick<GenerateRequest, "extra"> {
+function extraOf(spec: GenerationSpec): Pick<GenerateRequest, "extra"> {
   const extra = { ...spec.extra, ...engineArgs(spec.body, spec.allowedArgs) };
   return Object.keys(extra).length > 0 ? { extra } : {};
 }
@@ -105,7 +105,7 @@ function extraOf(spec: RunSpec): Pick<GenerateRequest, "extra"> {
 // Runs one admitted request on the engine: aborts when the client leaves or the server shuts down, stops choices whose stop
 // string matched, and records metrics. When `outputs` ends, for whatever reason, the engine holds nothing of the request.
 
-export interface RunParts {
+export interface GenerationParts {
   request: GenerateRequest;
   choices: readonly ChoiceOutput[];
   /** performance.now() when the request came in. */
@@ -120,9 +120,9 @@ export interface RunParts {
 
 export type RunOutput = PrefillOutput | UsageOutput | ChoiceDelta;
 
-export class GenerationRun {
+export class RunningGeneration {
   readonly #service: Service;
-  readonly #parts: RunParts;
+  readonly #parts: GenerationParts;
   readonly #lastTokenAt: number[] = [];
   #generation: Generation | null = null;
   #aborted = false;
@@ -132,7 +132,7 @@ export class GenerationRun {
   #queuedMs: number | null = null;
   #firstTokenAt: number | null = null;
 
-  constructor(service: Service, parts: RunParts) {
+  constructor(service: Service, parts: GenerationParts) {
     this.#service = service;
     this.#parts = parts;
   }

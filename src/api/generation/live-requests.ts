@@ -2,7 +2,7 @@
 // before they are read, which takes long if a conversation is loaded.
 import type { ServiceError } from "../../errors/service-error.ts";
 import { isAdmin, type Principal } from "../http/auth.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { ModelLease } from "../models/model-registry.ts";
 
 /** First tokens to remember until somebody takes them. */
 const MOST_FIRST_TOKENS = 10_000;
@@ -63,7 +63,7 @@ export class LiveRequests {
     return live;
   }
 
-  runsOn(live: LiveRequest, { name, adapter }: Pick<ServedModel, "name" | "adapter">): void {
+  runsOn(live: LiveRequest, { name, adapter }: Pick<ModelLease, "name" | "adapter">): void {
     live.model = name;
     if (adapter === null) return;
     this.#names.delete(adapter);

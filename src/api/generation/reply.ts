@@ -5,7 +5,7 @@ import { inTurns } from "../../pacing/turns.ts";
 import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { ModelLease } from "../models/model-registry.ts";
 import { nullable } from "../schema/body.ts";
 import type { SharedFields } from "./fields.schema.ts";
 
@@ -65,7 +65,7 @@ export interface ReplyFacts {
 export function replyFacts(
   { config, systemFingerprint }: { config: Config; systemFingerprint: string },
   body: Pick<SharedFields, "stream" | "stream_options">,
-  model: ServedModel,
+  model: ModelLease,
   own: Pick<ReplyFacts, "id" | "promptTokens" | "reasoningParsed">,
 ): ReplyFacts {
   const forced = config.enableForceIncludeUsage;

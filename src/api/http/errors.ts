@@ -10,7 +10,7 @@ import { challenge } from "./auth.ts";
 // Errors of a chat that another dialect was translated into name the fields of that dialect.
 
 /** `names`: a field of the chat → what the dialect calls it. Positions inside a field differ, so they are left out. */
-export async function inTermsOf<T>(names: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
+export async function renameParams<T>(names: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -41,7 +41,7 @@ const CODES: Record<PromptErrorCode, ErrorCode> = {
 };
 
 /** Runs text-layer work and converts each PromptError to a client error. */
-export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
+export async function asClientErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -5,7 +5,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";
 
 // The model that a request runs on, held until the request is over.
-export interface ServedModel {
+export interface ModelLease {
   /** What replies carry as `model`. */
   name: string;
   /** Content version of the adapter, or null for the base model. */
@@ -34,7 +34,7 @@ export interface ModelSource {
    * May load an adapter; throws 503 when no slot is free for it. `gone` gives a signal that aborts when the caller has
    * left; it is asked for only if the load has to wait.
    */
-  resolve(name: string, principal: Principal, gone?: () => AbortSignal): Promise<ServedModel | null>;
+  resolve(name: string, principal: Principal, gone?: () => AbortSignal): Promise<ModelLease | null>;
   list(principal: Principal): Promise<ModelCard[]>;
   /** null = this caller gets nothing under this name. */
   card(name: string, principal: Principal): Promise<ModelCard | null>;
@@ -75,7 +75,7 @@ export class ModelRegistry {
   }
 
   /** Throws 404 for a name that is not served. Absent, null and "" mean the base model. */
-  async resolve(name: string | null | undefined, principal: Principal, gone?: () => AbortSignal): Promise<ServedModel> {
+  async resolve(name: string | null | undefined, principal: Principal, gone?: () => AbortSignal): Promise<ModelLease> {
     const plain = { recordsForTraining: false, policyVersion: null, release: () => {} };
     if (name === undefined || name === null || name === "" || this.names.includes(name)) {
       return { name: this.baseName, adapter: null, ...plain };

@@ -10,7 +10,7 @@ import { chatInput, checkContinuation, checkTemplateTrust, Message, templateFiel
 import { ExtendedMessage, extendedFields, plainRequest } from "../generation/openai-extensions.ts";
 import { jsonWith } from "../generation/reply.ts";
 import { principalOf } from "../http/auth.ts";
-import { refusing } from "../http/errors.ts";
+import { asClientErrors } from "../http/errors.ts";
 import { route } from "../route.ts";
 import { AnyObject, nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
@@ -111,12 +111,12 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, 
     }
     const { prompt } = body;
     const options = { addSpecialTokens: body.add_special_tokens ?? true };
-    return refusing(() => tokenisePrompt(service.text, prompt, options, null, client));
+    return asClientErrors(() => tokenisePrompt(service.text, prompt, options, null, client));
   }
   checkContinuation(body);
   checkTemplateTrust(body, service.config);
   const { messages } = body;
-  const prompt = await refusing(() => chatPrompt(service.text, chatInput({ ...body, messages }, client), null));
+  const prompt = await asClientErrors(() => chatPrompt(service.text, chatInput({ ...body, messages }, client), null));
   return prompt.tokenIds;
 }
 

@@ -1,7 +1,7 @@
 // Reads a body by its schema.
 import { type Static, type TSchema, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { type Dialect, readValue } from "./reader.ts";
+import { readValue, type ValueRules } from "./reader.ts";
 import { LENIENT, type Violation, Violations } from "./scalars.ts";
 
 // Small pieces that the wire schemas share.
@@ -17,7 +17,7 @@ export function orNull<S extends TSchema>(schema: S, options: { description?: st
 }
 
 /** A field that must be absent. `reason` says why, and what to do instead. */
-export function refused(reason: string) {
+export function mustBeAbsent(reason: string) {
   return Type.Optional(Type.Unsafe<never>({ not: {}, description: reason }));
 }
 
@@ -82,7 +82,7 @@ export const ErrorBody = Type.Object(
 
 // Reads bodies in the OpenAI/vLLM dialect leniently. A bad body gets one 400 that lists all its violations.
 
-const OPENAI: Dialect = { scalars: LENIENT, nullIsAbsent: false, maxViolations: 20 };
+const OPENAI: ValueRules = { scalars: LENIENT, nullIsAbsent: false, maxViolations: 20 };
 
 export interface Read<T> {
   value: T;

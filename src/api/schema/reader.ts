@@ -10,7 +10,7 @@ import type { Static, TSchema } from "typebox";
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { type Bounds, type Fail, type Loc, type Scalars, Violations } from "./scalars.ts";
 
-export interface Dialect {
+export interface ValueRules {
   scalars: Scalars;
   /** null counts as absent in fields that do not allow null. */
   nullIsAbsent: boolean;
@@ -48,7 +48,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export function readValue<S extends TSchema>(
   schema: S,
   value: unknown,
-  dialect: Dialect,
+  dialect: ValueRules,
   violations: Violations,
   at: Loc = [],
 ): Static<S> | undefined {
@@ -62,14 +62,14 @@ export function readValue<S extends TSchema>(
 type Reader = (value: unknown, reading: Reading) => unknown;
 
 class Reading {
-  readonly dialect: Dialect;
+  readonly dialect: ValueRules;
   violations: Violations;
   /** Path of the value being read. */
   readonly path: (string | number)[];
   /** The value that `fail` reports. */
   value: unknown;
 
-  constructor(dialect: Dialect, violations: Violations, at: Loc) {
+  constructor(dialect: ValueRules, violations: Violations, at: Loc) {
     this.dialect = dialect;
     this.violations = violations;
     this.path = [...at];

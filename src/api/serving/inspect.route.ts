@@ -16,12 +16,12 @@ import { TokenTextWalk } from "../../text/token-text.ts";
 import { answer, type PrepareContext, type PreparedAnswer } from "../generation/answer.ts";
 import { grammarFor, readOutputShape } from "../generation/constraint.ts";
 import { ResponseFormat, StructuredOutputs, samplingFields } from "../generation/fields.schema.ts";
-import { buildRun, type Run } from "../generation/generation.ts";
+import { buildRun, type GenerationPlan } from "../generation/generation.ts";
 import { floored } from "../generation/reply.ts";
 import { toSamplingParams } from "../generation/sampling.ts";
 import { principalOf } from "../http/auth.ts";
-import { refusing } from "../http/errors.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import { asClientErrors } from "../http/errors.ts";
+import type { ModelLease } from "../models/model-registry.ts";
 import { route } from "../route.ts";
 import { nullable, orNull, readBody } from "../schema/body.ts";
 import type { Service } from "../service.ts";
@@ -137,7 +137,7 @@ async function tokensOf({ tokens, text }: Body, { text: model }: Service, client
     throw new ServiceError("invalid_combination", "Send the output as tokens or as text.", { param: "tokens" });
   }
   const beginning = text.slice(0, (MOST_TOKENS + 1) * model.longestToken);
-  return refusing(() => model.encode(beginning, { addSpecialTokens: false, maxTokens: MOST_TOKENS }, client));
+  return asClientErrors(() => model.encode(beginning, { addSpecialTokens: false, maxTokens: MOST_TOKENS }, client));
 }
 
 function checkedTokens(
@@ -191,11 +191,11 @@ async function look(
 /** Its prefill tells what the model preferred at each position. */
 function scoringRun(
   { engine, text: { tokenizer }, defaults }: Service,
-  model: ServedModel,
+  model: ModelLease,
   prompt: readonly number[],
   tokens: readonly number[],
   positions: Inspection["positions"],
-): Run {
+): GenerationPlan {
   const context = { tokenizer, vocabSize: engine.info.vocabSize, defaults, maxTokens: 1 };
   const { request, choices } = buildRun(tokenizer, {
     ...{ body: {}, allowedArgs: [] },

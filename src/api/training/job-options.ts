@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { JobRecord } from "../../store/tables/jobs.ts";
 import { DEFAULT_SEED, RL_DEFAULTS, type RlConfig, SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
 import { ALGORITHM_NAMES } from "../../training/gradient/algorithms.ts";
-import { orNull, refused } from "../schema/body.ts";
+import { mustBeAbsent, orNull } from "../schema/body.ts";
 import type { Loc } from "../schema/scalars.ts";
 import { noIssues, throwIfAny } from "./validation.ts";
 
@@ -35,7 +35,7 @@ export const RlOptions = Type.Object(
     kl_penalty_source: orNull(Type.Enum(["current_learner", "sample"]), { default: loss.klPenaltySource }),
     kl_penalty_reference_step: orNull(Type.Integer({ minimum: 0 })),
     kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 }), { description: "Excludes kl_penalty_reference_step." }),
-    kl_ref_adapter_path: refused(
+    kl_ref_adapter_path: mustBeAbsent(
       "paths are refused; name a step with kl_penalty_reference_step or kl_penalty_step_lag instead",
     ),
     weight_decay: orNull(FromZero, { default: optimizer.weightDecay }),

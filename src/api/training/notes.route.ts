@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Type } from "typebox";
-import type { NoteRecord } from "../../store/note-table.ts";
+import type { NoteRecord } from "../../store/tables/notes.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { route } from "../route.ts";

@@ -33,14 +33,14 @@ export interface SubmissionOptions {
   onItem(item: JsonItem): Promise<void> | void;
 }
 
-export interface Submission {
+export interface ReadBody {
   /** The outer object; its streamed arrays are empty. */
   fields: Record<string, unknown>;
   /** SHA-256 of the unpacked body, hexadecimal. */
   hash: string;
 }
 
-export async function readSubmission(request: IncomingMessage, options: SubmissionOptions): Promise<Submission> {
+export async function readSubmission(request: IncomingMessage, options: SubmissionOptions): Promise<ReadBody> {
   const items = new JsonItems(options.streamed);
   const hash = createHash("sha256");
   let fields: Record<string, unknown> = {};

@@ -3,7 +3,7 @@
 
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/tables/jobs.ts";
-import { AnyObject, ErrorBody, nullable, orNull, refused } from "../schema/body.ts";
+import { AnyObject, ErrorBody, mustBeAbsent, nullable, orNull } from "../schema/body.ts";
 import { RlOptions, SftOptions } from "./job-options.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
@@ -193,7 +193,7 @@ export const NewSftJobBody = Type.Object(
   {
     model_id: Uuid,
     training_data: Type.Array(ExampleBody),
-    training_data_url: refused("this server fetches no URLs; send the examples inline as training_data"),
+    training_data_url: mustBeAbsent("this server fetches no URLs; send the examples inline as training_data"),
     config: orNull(SftOptions),
     dry_run: orNull(Type.Boolean(), { description: "Show tokens, masks and verdicts; train nothing." }),
   },

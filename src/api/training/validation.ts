@@ -2,13 +2,13 @@
 
 import type { Static, TSchema } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { type Dialect, readValue } from "../schema/reader.ts";
+import { readValue, type ValueRules } from "../schema/reader.ts";
 import { LENIENT, type Loc, STRICT, type Violation, Violations, violation } from "../schema/scalars.ts";
 
 /** Strings are not read as numbers, and null means "not given". */
-const BODY: Dialect = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };
+const BODY: ValueRules = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };
 /** A query has only text. */
-const QUERY: Dialect = { ...BODY, scalars: LENIENT };
+const QUERY: ValueRules = { ...BODY, scalars: LENIENT };
 
 /** The message lists this many problems; `detail` has all of them. */
 const SHOWN = 5;
@@ -63,7 +63,7 @@ export function readQuery<S extends TSchema>(schema: S, query: unknown): Static<
   return readOrThrow(schema, query ?? {}, QUERY, "query");
 }
 
-function readOrThrow<S extends TSchema>(schema: S, value: unknown, dialect: Dialect, place: string): Static<S> {
+function readOrThrow<S extends TSchema>(schema: S, value: unknown, dialect: ValueRules, place: string): Static<S> {
   const issues = noIssues();
   const read = readValue(schema, value, dialect, issues, [place]);
   throwIfAny(issues);

@@ -16,7 +16,7 @@ import { type Finding, findingLines, ok, type Status, warning, wrong } from "./f
 import { checkLaunchFlags, launchLine } from "./launch-flags.check.ts";
 import { checkMachine } from "./machine.check.ts";
 import { checkDeterminism, checkLogprobs } from "./numbers.check.ts";
-import { Bench, errorText, type OurSide, Replica, ReplicaError, type ServedModel } from "./replica.ts";
+import { Bench, errorText, type OurSide, Replica, ReplicaError, type ReplicaModel } from "./replica.ts";
 import { checkText } from "./text.check.ts";
 import { checkTrainer } from "./trainer.check.ts";
 
@@ -26,7 +26,7 @@ import { checkTrainer } from "./trainer.check.ts";
 export interface Identity {
   findings: Finding[];
   /** null when the other checks cannot run. */
-  served: ServedModel | null;
+  served: ReplicaModel | null;
 }
 
 /** The first vLLM release whose dialect the remote engine speaks: [minor, patch] after "0.". */
@@ -58,7 +58,7 @@ export async function identify(replica: Replica, ours: number): Promise<Identity
 }
 
 /** The first model without a parent; adapters have one. */
-function baseModel(body: unknown): ServedModel | null {
+function baseModel(body: unknown): ReplicaModel | null {
   const list = isJsonObject(body) && Array.isArray(body.data) ? body.data : [];
   const base = list.find((model): model is JsonObject => isJsonObject(model) && (model.parent ?? null) === null);
   if (base === undefined || typeof base.id !== "string") return null;
@@ -80,14 +80,14 @@ async function versionFinding(replica: Replica, isFlywheel: boolean): Promise<Fi
   return ok("version", `vLLM ${version}`);
 }
 
-function contextFinding({ name, maxModelLen }: ServedModel, ours: number): Finding {
+function contextFinding({ name, maxModelLen }: ReplicaModel, ours: number): Finding {
   const detail = `${name}, ${maxModelLen} tokens`;
   if (maxModelLen >= ours) return ok("model", detail);
   const advice = `Requests get the smaller length. The replica's --max-model-len ${ours} would allow all.`;
   return warning("model", `${detail}; the model allows ${ours}`, advice);
 }
 
-async function dialectFinding(replica: Replica, { name }: ServedModel): Promise<Finding> {
+async function dialectFinding(replica: Replica, { name }: ReplicaModel): Promise<Finding> {
   const prompt = [1, 2, 3];
   try {
     const { tokenIds } = await replica.complete(name, prompt, { max_tokens: 2 });
@@ -114,7 +114,7 @@ const GROUPS: readonly (readonly [string, (bench: Bench) => AsyncGenerator<Findi
 interface Examination {
   findings: Finding[];
   /** null when the replica could not be examined. */
-  served: ServedModel | null;
+  served: ReplicaModel | null;
 }
 
 /** `onFinding` hears of each finding when it is made. */
@@ -128,7 +128,7 @@ export async function examine(
     findings.push(finding);
     onFinding(finding);
   };
-  let served: ServedModel | null = null;
+  let served: ReplicaModel | null = null;
   try {
     const identity = await identify(replica, ours.maxModelLen);
     for (const finding of identity.findings) found(finding);

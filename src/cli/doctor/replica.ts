@@ -223,7 +223,7 @@ export interface OurSide {
 }
 
 /** The base model of a replica. */
-export interface ServedModel {
+export interface ReplicaModel {
   name: string;
   maxModelLen: number;
   isFlywheel: boolean;
@@ -237,18 +237,18 @@ export const TOP = 5;
 export class Bench {
   readonly replica: Replica;
   readonly ours: OurSide;
-  readonly served: ServedModel;
+  readonly served: ReplicaModel;
   readonly prompt: readonly number[];
   #greedy: Promise<Completion> | null = null;
 
-  private constructor(replica: Replica, ours: OurSide, served: ServedModel, prompt: readonly number[]) {
+  private constructor(replica: Replica, ours: OurSide, served: ReplicaModel, prompt: readonly number[]) {
     this.replica = replica;
     this.ours = ours;
     this.served = served;
     this.prompt = prompt;
   }
 
-  static async open(replica: Replica, ours: OurSide, served: ServedModel): Promise<Bench> {
+  static async open(replica: Replica, ours: OurSide, served: ReplicaModel): Promise<Bench> {
     const { text } = ours;
     const prompt =
       text.defaultTemplate === null

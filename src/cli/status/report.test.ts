@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import type { ServerStatus, TrainableModel, TrainingJob } from "../../client/types.ts";
 import { ok, warning } from "../doctor/finding.ts";
-import { type RunningServer, statusLines } from "./report.ts";
+import { type ServerReport, statusLines } from "./report.ts";
 
 const here: ServerStatus = {
   ...{ id: "s1", role: "all", version: "0.1.0", alive: true, silent_seconds: 1, address: "http://127.0.0.1:8000" },
   ...{ models: ["mini"], replicas: [], running_jobs: [] },
 };
 
-function server(changes: Partial<RunningServer> = {}): RunningServer {
+function server(changes: Partial<ServerReport> = {}): ServerReport {
   return {
     url: "http://127.0.0.1:8000",
     server: {

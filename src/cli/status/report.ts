@@ -13,7 +13,7 @@ import { tableLines } from "../draw.ts";
 // machine, its process, its data folder and what doctor finds.
 
 /** Under the names of `flywheel status --json`. */
-export interface RunningServer {
+export interface ServerReport {
   url: string;
   server: ServerInfo;
   key: Principal;
@@ -43,7 +43,7 @@ export async function askServer(
   client: FlywheelClient,
   url: string,
   place: (ServerPlace & { key: LocalKey }) | null,
-): Promise<RunningServer> {
+): Promise<ServerReport> {
   const [server, key] = await Promise.all([client.server(), client.me()]);
   const [machine, training] = await Promise.all([
     place === null ? null : machineOf(place, server),
@@ -91,7 +91,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 /** Policies and jobs to name; more are counted. */
 const NAMED = 5;
 
-export function statusLines(running: RunningServer, now: Date): string[] {
+export function statusLines(running: ServerReport, now: Date): string[] {
   const { url, server, key, machine, training } = running;
   const { model, requests } = server;
   const process = machine?.pid ? `, process ${machine.pid}` : "";
@@ -115,12 +115,12 @@ export function statusLines(running: RunningServer, now: Date): string[] {
   return [...lines, ...findings.flatMap(findingLines), ...serverLines(training?.servers ?? [])];
 }
 
-function modelText({ server: { model, dtype } }: RunningServer): string {
+function modelText({ server: { model, dtype } }: ServerReport): string {
   const size = model.parameters === null ? "" : `, ${countText(model.parameters)} parameters`;
   return `${model.id}${size}${dtype === null ? "" : `, ${dtype}`}`;
 }
 
-function trainingFacts({ key, training }: RunningServer): [string, string][] {
+function trainingFacts({ key, training }: ServerReport): [string, string][] {
   const hidden = mayTrain(key) ? "off" : "not shown: the key lacks the scope training";
   if (training === null) return [["training", hidden]];
   return [

@@ -7,7 +7,7 @@ import { envName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { isSame, usableKey } from "../../store/local-key.ts";
 import { givenFlags } from "../flags.ts";
-import { addTargetOptions, type TargetOptions, withServer } from "../servers.ts";
+import { addTargetOptions, type TargetOptions, withClient } from "../servers.ts";
 
 interface StatusOptions extends TargetOptions {
   json?: boolean;
@@ -19,22 +19,22 @@ export function addStatusCommand(program: Command): void {
     .description("Show a running server: address, model, requests, key, data folder, policies and jobs.")
     .option("--json", "print JSON");
   addTargetOptions(command);
-  command.action((options: StatusOptions) => showStatus(placeOf(command), options));
+  command.action((options: StatusOptions) => showStatus(serverPlace(command), options));
 }
 
 /** Where a server would run without other flags. Settings that do not matter here must not make this fail. */
-function placeOf(command: Command) {
+function serverPlace(command: Command) {
   const names = (["data", "host", "port"] as const).map(envName);
   const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return loadConfig({ flags: givenFlags(command), env });
 }
 
-async function showStatus(place: ReturnType<typeof placeOf>, options: StatusOptions): Promise<void> {
+async function showStatus(place: ReturnType<typeof serverPlace>, options: StatusOptions): Promise<void> {
   // Imported here, so that --help and the other commands start quickly.
   const { askServer } = await import("./report.ts");
   const { statusLines } = await import("./report.ts");
   try {
-    await withServer({ ...options, data: place.data }, async (client, { baseUrl }) => {
+    await withClient({ ...options, data: place.data }, async (client, { baseUrl }) => {
       const key = usableKey(place.data);
       const isHere = key !== null && isSame(key.url, baseUrl);
       const url = baseUrl.replace(/\/+(v1\/*)?$/, "");
@@ -50,7 +50,7 @@ async function showStatus(place: ReturnType<typeof placeOf>, options: StatusOpti
 }
 
 /** What doctor finds about the server of this machine. */
-async function printFindings(place: ReturnType<typeof placeOf>): Promise<void> {
+async function printFindings(place: ReturnType<typeof serverPlace>): Promise<void> {
   const { checkServer } = await import("../doctor/server.check.ts");
   const { findingLines } = await import("../doctor/finding.ts");
   for await (const finding of checkServer(place)) {

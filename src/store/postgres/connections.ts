@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import pg from "pg";
-import { StoreUnavailable } from "../../errors/faults.ts";
+import { StoreUnreachable } from "../../errors/faults.ts";
 import type { SqlValue } from "../store.ts";
 import { whyNoTls, withTls } from "./tls.ts";
 
@@ -184,7 +184,7 @@ export class PostgresConnections {
         this.#pauseMs = 0;
         return client;
       } catch (error) {
-        if (error instanceof StoreUnavailable) throw error;
+        if (error instanceof StoreUnreachable) throw error;
         if (this.#pool.ending) throw new Error("the database is closed");
         this.#failed(error as Error);
       }
@@ -244,6 +244,6 @@ export class PostgresConnections {
   }
 }
 
-export function unavailable(cause: unknown): StoreUnavailable {
-  return new StoreUnavailable("the database cannot be used now", { cause });
+export function unavailable(cause: unknown): StoreUnreachable {
+  return new StoreUnreachable("the database cannot be used now", { cause });
 }

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type PostgresProxy, startPostgresProxy } from "../../../test/postgres/postgres-proxy.ts";
 import { query } from "../../../test/postgres/start-postgres.ts";
 import { usePostgres } from "../../../test/postgres/use-postgres.ts";
-import { CommitUnknown, isStoreAway, StoreUnavailable } from "../../errors/faults.ts";
+import { CommitUnknown, isStoreUnreachable, StoreUnreachable } from "../../errors/faults.ts";
 import type { Migration } from "../migrations.ts";
-import type { Sql, Store } from "../store.ts";
+import type { Statements, Store } from "../store.ts";
 import { openPostgres } from "./open.ts";
 
 const postgres = usePostgres();
@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const ids = async () =>
   (await query<{ id: string }>(url, `SELECT id FROM notes ORDER BY id COLLATE "C"`)).map(({ id }) => id);
-const find = (id: string) => async (sql: Sql) =>
+const find = (id: string) => async (sql: Statements) =>
   (await sql.get<{ id: string }>("SELECT id FROM notes WHERE id = ?1", id))?.id;
 
 describe("transactions", () => {
@@ -139,7 +139,7 @@ describe("transactions", () => {
     ] as const) {
       let runs = 0;
       proxy.commitFaults.push(fault);
-      const work = async (tx: Sql) => {
+      const work = async (tx: Statements) => {
         runs++;
         await tx.run(INSERT, id, "me");
         return { id };
@@ -190,12 +190,12 @@ describe("transactions", () => {
     const client = async (name: number) => {
       for (let i = 0; !stopped; i++) {
         const id = `${name}-${i}`;
-        const work = (tx: Sql) => tx.run(INSERT, id, "me").then(() => id);
+        const work = (tx: Statements) => tx.run(INSERT, id, "me").then(() => id);
         try {
           told.push(await stores[name % 2]!.transaction(work));
         } catch (error) {
           // a server that is slow to come back
-          if (!isStoreAway(error)) throw error;
+          if (!isStoreUnreachable(error)) throw error;
         }
       }
     };
@@ -261,7 +261,7 @@ describe("a server that is away", () => {
     const calls = [store.get("SELECT 1 AS one"), store.run(INSERT, "a", "me"), store.notify("jobs", "x")];
     const results = await Promise.allSettled(calls);
     expect(performance.now() - since).toBeGreaterThan(2_500);
-    for (const result of results.slice(0, 2)) expect(result).toMatchObject({ reason: expect.any(StoreUnavailable) });
+    for (const result of results.slice(0, 2)) expect(result).toMatchObject({ reason: expect.any(StoreUnreachable) });
     expect(results[2]!.status).toBe("fulfilled");
     const waiting = store.get("SELECT 1 AS one");
     proxy.faults.refuse = false;

@@ -1,9 +1,9 @@
 // The store in PostgreSQL.
 import type pg from "pg";
-import { CommitUnknown, StoreUnavailable } from "../../errors/faults.ts";
+import { CommitUnknown, StoreUnreachable } from "../../errors/faults.ts";
 import {
-  type Sql,
   type SqlValue,
+  type Statements,
   type Store,
   TRANSACTION_LIMIT_MS,
   type TransactionOptions,
@@ -55,7 +55,7 @@ class Attempt<R> {
     this.#client = client;
   }
 
-  async run(work: (tx: Sql) => Promise<R>, options: AttemptOptions): Promise<R> {
+  async run(work: (tx: Statements) => Promise<R>, options: AttemptOptions): Promise<R> {
     const query = (sql: string, params: SqlValue[]) => this.#query(forPostgres(sql, params, options.prepares));
     const tx = new TransactionScope({
       run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
@@ -168,7 +168,7 @@ export class PostgresStore implements Store {
     return this.#call(() => this.#statement<Row>((prepares) => forPostgres(sql, params, prepares)));
   }
 
-  transaction<R>(work: (tx: Sql) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
+  transaction<R>(work: (tx: Statements) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
     return this.#call(() => this.#transaction(work, options));
   }
 
@@ -180,7 +180,7 @@ export class PostgresStore implements Store {
       await this.all("SELECT pg_notify(?1, ?2)", name, sent);
     } catch (error) {
       // listeners look for themselves when they are connected again
-      if (!(error instanceof StoreUnavailable)) throw error;
+      if (!(error instanceof StoreUnreachable)) throw error;
     }
   }
 
@@ -238,7 +238,7 @@ export class PostgresStore implements Store {
   }
 
   async #transaction<R>(
-    work: (tx: Sql) => Promise<R>,
+    work: (tx: Statements) => Promise<R>,
     { relaxed = false, rowLocks = relaxed }: TransactionOptions,
   ): Promise<R> {
     const since = performance.now();

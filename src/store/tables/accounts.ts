@@ -3,7 +3,7 @@
 // its own: a reservation. It belongs to a server, and expires when that is gone for long enough that its files are too.
 //
 // What makes an account larger locks it first, and then looks: two servers cannot both take what is left.
-import { DATABASE_NOW, type Sql } from "../store.ts";
+import { DATABASE_NOW, type Statements } from "../store.ts";
 
 /** In bytes. */
 export interface AccountUse {
@@ -39,9 +39,9 @@ const USE = `SELECT
   ${sum("bytes", "reservations WHERE owner = ?1")} AS reserved`;
 
 export class AccountTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -1,6 +1,6 @@
 // Events of jobs and curves of policies.
 import { randomUUID } from "node:crypto";
-import type { Sql } from "../store.ts";
+import type { Statements } from "../store.ts";
 
 // The events of training jobs, in order of insertion. Events are never changed, and are deleted with their job.
 
@@ -12,9 +12,9 @@ export interface JobEvent {
 }
 
 export class EventTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 
@@ -68,9 +68,9 @@ const POINTS = `FROM job_events JOIN jobs ON jobs.id = job_id
   WHERE jobs.model_id = ?1 AND type = 'gradient_step' AND kind IN ('rl', 'sft') AND status IN ('COMPLETED', 'RUNNING')`;
 
 export class CurveTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

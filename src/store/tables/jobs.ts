@@ -1,7 +1,7 @@
 // The states of a training job: PENDING → RUNNING → COMPLETED, FAILED or CANCELLED. The last three are final. A job that
 // waits may be cancelled; one whose server stopped or died while it was running goes back to PENDING.
 
-import type { Sql, SqlValue } from "../store.ts";
+import type { SqlValue, Statements } from "../store.ts";
 import type { EventTable, JobEvent } from "./events.ts";
 import type { Owner } from "./models.ts";
 
@@ -113,10 +113,10 @@ export function resultBytes(report: string, gradientSteps = "gradient_steps"): s
 }
 
 export class JobTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
   readonly #events: EventTable;
 
-  constructor(sql: Sql, events: EventTable) {
+  constructor(sql: Statements, events: EventTable) {
     this.#sql = sql;
     this.#events = events;
   }
@@ -261,7 +261,7 @@ export class JobTable {
 export type JobRow = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
 
 /** The jobs that the rest of a query selects. */
-export async function readJobs(sql: Sql, rest: string, ...params: SqlValue[]): Promise<JobRecord[]> {
+export async function readJobs(sql: Statements, rest: string, ...params: SqlValue[]): Promise<JobRecord[]> {
   return (await sql.all<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs ${rest}`, ...params)).map(jobOf);
 }
 

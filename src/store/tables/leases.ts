@@ -1,7 +1,7 @@
 // Who runs which job. A server that claims a job gets a lease: the right to run it for a while, by the clock of the
 // database, which only the holder can extend. Each claim has a higher epoch, and whatever a holder writes carries it.
 // So a server that was paused past its lease changes nothing any more once another one has taken the job over.
-import { DATABASE_NOW, type Sql, type SqlValue } from "../store.ts";
+import { DATABASE_NOW, type SqlValue, type Statements } from "../store.ts";
 import type { EventTable, JobEvent } from "./events.ts";
 import { JOB_COLUMNS, type JobEnd, type JobRecord, type JobRow, jobOf, plainText, resultBytes } from "./jobs.ts";
 
@@ -33,10 +33,10 @@ const EXPIRED = `status = 'RUNNING' AND (lease_until IS NULL OR lease_until < ${
 type LeasedRow = JobRow & { epoch: number };
 
 export class LeaseTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
   readonly #events: EventTable;
 
-  constructor(sql: Sql, events: EventTable) {
+  constructor(sql: Statements, events: EventTable) {
     this.#sql = sql;
     this.#events = events;
   }

@@ -1,7 +1,7 @@
 // What a list of models shows of each beyond its own row: steps, jobs, rewards and whose it is. A page of models takes
 // a few statements, however many they are.
 
-import type { Sql } from "../store.ts";
+import type { Statements } from "../store.ts";
 import { nameOfWorkspace } from "../workspaces.ts";
 import { type JobRecord, readJobs } from "./jobs.ts";
 
@@ -20,9 +20,9 @@ export interface ModelSummary {
 const RECENT = 30;
 
 export class ModelSummaryTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

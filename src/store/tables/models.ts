@@ -1,7 +1,7 @@
 // The rows of trainable models and their steps. A model belongs to one owner, a workspace. A step number is never used twice,
 // because it comes from a counter that only grows. The files of a step are not handled here.
 import { randomUUID } from "node:crypto";
-import type { Sql, SqlValue } from "../store.ts";
+import type { SqlValue, Statements } from "../store.ts";
 
 export interface ModelRecord {
   id: string;
@@ -33,7 +33,7 @@ export interface StepRecord {
   bytes: number;
   /** Name of its folder inside the folder of its model. Only this row knows it: the number alone does not tell. */
   folder: string;
-  /** SHA-256 of its files (training/files/workspace.ts); null = published by a version that took none. */
+  /** SHA-256 of its files (training/files/step-folders.ts); null = published by a version that took none. */
   digest: string | null;
   metrics: Record<string, number>;
   origin: StepOrigin;
@@ -78,9 +78,9 @@ const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, ${FOLDE
   created_at AS "createdAt"`;
 
 export class ModelTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -2,7 +2,7 @@
 // the servers that wrote the rows. Numbers are given before a transaction commits, so a row with a lower one may appear
 // after a row with a higher one; whoever reads on looks a little further back.
 
-import type { Sql, SqlValue } from "../store.ts";
+import type { SqlValue, Statements } from "../store.ts";
 import type { JobEvent } from "./events.ts";
 import type { JobStatus } from "./jobs.ts";
 import type { Owner } from "./models.ts";
@@ -47,9 +47,9 @@ const JOB = `seq, id, model_id AS "modelId", owner, status, progress, gradient_s
 const WHOLE = "kind IN ('rl', 'sft')";
 
 export class NewsTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

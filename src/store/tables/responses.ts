@@ -2,7 +2,7 @@
 // has used it for long, and when its workspace needs room for another. What a workspace has is counted in bytes, in the
 // transaction that changes it. Items are rows of their own, so that nobody reads more of them than was asked for.
 import { givingWay } from "../../pacing/turns.ts";
-import type { Sql, Store } from "../store.ts";
+import type { Statements, Store } from "../store.ts";
 
 // The names of parameters in statements that take several values. Statements are prepared once for each text, so few counts are used.
 
@@ -110,7 +110,7 @@ export class ResponseTable {
     }, COUNTED);
   }
 
-  async #makeRoom(tx: Sql, owner: string, missing: number): Promise<void> {
+  async #makeRoom(tx: Statements, owner: string, missing: number): Promise<void> {
     const giveWay = givingWay();
     for (let left = missing; left > 0; ) {
       const rows = await tx.all<Sized>(
@@ -128,7 +128,7 @@ export class ResponseTable {
     }
   }
 
-  async #insert(tx: Sql, owner: string, row: NewResponse, bytes: number): Promise<void> {
+  async #insert(tx: Statements, owner: string, row: NewResponse, bytes: number): Promise<void> {
     const { id, previousId, response, input, output } = row;
     const items = [...input, ...output];
     const sizes = items.map(({ item }) => (item === null ? 0 : Buffer.byteLength(item)));
@@ -188,7 +188,7 @@ export function bytesOf({ response, input, output }: NewResponse): number {
 }
 
 /** Adds to what a workspace has, and returns it. */
-async function count(tx: Sql, owner: string, bytes: number): Promise<number> {
+async function count(tx: Statements, owner: string, bytes: number): Promise<number> {
   const [row] = await tx.all<{ bytes: number }>(
     `INSERT INTO stored_bytes (owner, bytes) VALUES (?1, ?2)
      ON CONFLICT (owner) DO UPDATE SET bytes = stored_bytes.bytes + ?2 RETURNING bytes`,
@@ -198,7 +198,7 @@ async function count(tx: Sql, owner: string, bytes: number): Promise<number> {
 }
 
 /** One by one, because each takes its items along. */
-async function remove(tx: Sql, owner: string, rows: readonly Sized[], giveWay = givingWay()): Promise<void> {
+async function remove(tx: Statements, owner: string, rows: readonly Sized[], giveWay = givingWay()): Promise<void> {
   for (const { id, bytes } of rows) {
     await tx.run("DELETE FROM stored_responses WHERE id = ?1", id);
     await count(tx, owner, -bytes);

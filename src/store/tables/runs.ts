@@ -1,7 +1,7 @@
 // The rows of training runs, and what their operations have in common. The operations themselves are rows of jobs: they
 // wait, run, end and survive crashes in the same way.
 
-import type { Sql } from "../store.ts";
+import type { Statements } from "../store.ts";
 import { type JobRecord, OPERATION_KINDS, readJobs, resultBytes } from "./jobs.ts";
 
 export interface RunRecord {
@@ -19,9 +19,9 @@ export interface RunRecord {
 const OPERATIONS = OPERATION_KINDS.map((kind) => `'${kind}'`).join(", ");
 
 export class RunTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -1,6 +1,6 @@
 // The servers that use this store, each as it last said of itself. A server that stops takes its row away; the row of
 // one that dies stays for a few minutes, so that operators see what is missing.
-import { DATABASE_NOW, type Sql } from "../store.ts";
+import { DATABASE_NOW, type Statements } from "../store.ts";
 
 export interface ServerRecord {
   id: string;
@@ -42,9 +42,9 @@ export const ALIVE_MS = 30_000;
 const KEPT_MS = 5 * 60_000;
 
 export class ServerTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

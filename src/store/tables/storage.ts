@@ -1,6 +1,6 @@
 // Which folder belongs to this database, and steps whose files must go.
 import { randomUUID } from "node:crypto";
-import type { Sql, Store } from "../store.ts";
+import type { Statements, Store } from "../store.ts";
 
 // Which folder has the files of this database. Both have an identity: a database that meets another folder, or a folder
 // that meets another database, is noticed before anything is changed.
@@ -59,9 +59,9 @@ export interface RemovedBytes {
 }
 
 export class RemovedStepTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -1,7 +1,6 @@
 // The tables of training, all on the same thing: the store, or one of its transactions.
 
-import { NoteTable } from "../note-table.ts";
-import type { Sql, Store, TransactionOptions } from "../store.ts";
+import type { Statements, Store, TransactionOptions } from "../store.ts";
 import { AccountTable } from "./accounts.ts";
 import { CurveTable, EventTable } from "./events.ts";
 import { JobTable } from "./jobs.ts";
@@ -9,6 +8,7 @@ import { LeaseTable } from "./leases.ts";
 import { ModelSummaryTable } from "./model-summaries.ts";
 import { ModelTable } from "./models.ts";
 import { NewsTable } from "./news.ts";
+import { NoteTable } from "./notes.ts";
 import { RunTable } from "./runs.ts";
 import { ServerTable } from "./servers.ts";
 import { RemovedStepTable } from "./storage.ts";
@@ -34,7 +34,7 @@ export type Transaction = <R>(work: (tx: Tables) => Promise<R>, options?: Transa
 /** What is committed together with something else. */
 export type Alongside = (tx: Tables) => Promise<void>;
 
-export function tablesOn(sql: Sql): Tables {
+export function tablesOn(sql: Statements): Tables {
   const eventTable = new EventTable(sql);
   return {
     accountTable: new AccountTable(sql),

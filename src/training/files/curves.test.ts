@@ -9,7 +9,7 @@ import { EventTable } from "../../store/tables/events.ts";
 import { JobTable } from "../../store/tables/jobs.ts";
 import { ModelTable } from "../../store/tables/models.ts";
 import { CurveWriter } from "./curves.ts";
-import { Workspace } from "./workspace.ts";
+import { StepFolders } from "./step-folders.ts";
 
 const newStore = freshStores(PROJECT_STORE);
 let store: Store;
@@ -20,7 +20,7 @@ let nextStep: number;
 beforeEach(async () => {
   store = await newStore();
   tables = { modelTable: new ModelTable(store), eventTable: new EventTable(store) };
-  const workspace = new Workspace(mkdtempSync(join(tmpdir(), "curves-")));
+  const workspace = new StepFolders(mkdtempSync(join(tmpdir(), "curves-")));
   const writer = new CurveWriter({ ...tables, workspace, log: createLog({ level: "error", format: "text" }) });
   write = () => writer.write("m");
   const model = { id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { temporaryBeside } from "../../system/files.ts";
 import type { KnownFiles } from "./leftovers.ts";
-import { Workspace } from "./workspace.ts";
+import { StepFolders } from "./step-folders.ts";
 
 const HOUR_MS = 3_600_000;
 const DIGEST = "0123456789ab";
@@ -23,7 +23,7 @@ function known(): KnownFiles {
 
 it("beside other servers, only what nobody can still be making goes", async () => {
   const root = mkdtempSync(join(tmpdir(), "leftovers-"));
-  const workspace = new Workspace(root);
+  const workspace = new StepFolders(root);
   const make = (path: string, ageMs: number) => {
     mkdirSync(join(root, path), { recursive: true });
     writeFileSync(join(root, path, "file"), "");

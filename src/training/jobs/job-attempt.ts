@@ -12,7 +12,7 @@ import type { BatchSequence, Objective, StepMetrics, TrainerResult } from "../co
 import { averages } from "../data/group-metrics.ts";
 import { copyStep } from "../files/adapter-files.ts";
 import { hasFile } from "../files/shared-files.ts";
-import type { AttemptFiles } from "../files/workspace.ts";
+import type { AttemptFiles } from "../files/step-folders.ts";
 import { TOKEN_ROW_BYTES } from "../gradient/token-numbers.ts";
 import type { HeldStep, Policies } from "../policies.ts";
 import { writePrepared } from "../records/prepared-record.ts";

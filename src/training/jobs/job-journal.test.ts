@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
 import { createLog } from "../../observe/log.ts";
 import { tablesOn, transactionsOn } from "../../store/tables/tables.ts";
-import { Workspace } from "../files/workspace.ts";
+import { StepFolders } from "../files/step-folders.ts";
 import { JobJournal } from "./job-journal.ts";
 
 const newStore = freshStores(PROJECT_STORE);
@@ -24,7 +24,7 @@ it("counts the tokens of the end of a job without parsing its report, and leaves
   });
   const told: unknown[] = [];
   const journal = new JobJournal({
-    ...{ transaction: transactionsOn(store), jobTable, eventTable, hints: store, workspace: new Workspace(folder) },
+    ...{ transaction: transactionsOn(store), jobTable, eventTable, hints: store, workspace: new StepFolders(folder) },
     observer: {
       trainingJobs() {},
       gradientStep() {},

@@ -2,7 +2,7 @@
 // metrics.
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { CommitUnknown, isStoreAway } from "../../errors/faults.ts";
+import { CommitUnknown, isStoreUnreachable } from "../../errors/faults.ts";
 import type { JobEvent } from "../../store/tables/events.ts";
 import { isFinal, type JobEnd, type JobStatus } from "../../store/tables/jobs.ts";
 import type { Lease } from "../../store/tables/leases.ts";
@@ -130,7 +130,7 @@ export class JobJournal {
         const done = unsure ? await eventTable.get(id) : null;
         return done ?? (await transaction((tx) => work(tx, id), { relaxed }));
       } catch (error) {
-        if (!isStoreAway(error) || this.#closed) throw error;
+        if (!isStoreUnreachable(error) || this.#closed) throw error;
         unsure ||= error instanceof CommitUnknown;
         if (tries === 0) log.warn("what happens to a training job cannot be recorded yet", { error });
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

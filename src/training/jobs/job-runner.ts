@@ -3,7 +3,7 @@
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
 import { clientText } from "../../errors/client-text.ts";
-import { CommitUnknown, DISK_FULL, isDiskFull, isStoreAway } from "../../errors/faults.ts";
+import { CommitUnknown, DISK_FULL, isDiskFull, isStoreUnreachable } from "../../errors/faults.ts";
 import { SerialWork } from "../../pacing/work.ts";
 import type { JobEnd, JobRecord } from "../../store/tables/jobs.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/tables/leases.ts";
@@ -203,7 +203,7 @@ export class JobRunner {
         log.warn("training job dropped: another server has it, or it is over", { job: job.id, epoch: lease.epoch });
         return;
       }
-      const away = isStoreAway(error);
+      const away = isStoreUnreachable(error);
       if (away) log.warn("training job put back: the database is away", { job: job.id, error });
       if (away || (error instanceof Stop && error.kind === "shutdown")) {
         await this.#requeue(lease);

@@ -17,7 +17,7 @@ import { createLog } from "../../observe/log.ts";
 import { LeaseTable } from "../../store/tables/leases.ts";
 import { temporaryBeside } from "../../system/files.ts";
 import type { Trainer } from "../contract.ts";
-import { Workspace } from "../files/workspace.ts";
+import { StepFolders } from "../files/step-folders.ts";
 
 let folder: string;
 let bench: TrainingBench;
@@ -161,7 +161,7 @@ describe("a start", () => {
     await bench.close();
     await start(heldTrainer().trainer);
     const job = await submit(bench, (await newModel(bench)).id);
-    const release = vi.spyOn(Workspace.prototype, "releaseReserve");
+    const release = vi.spyOn(StepFolders.prototype, "releaseReserve");
     const requeue = vi.spyOn(LeaseTable.prototype, "requeue");
     try {
       await restart(async () => {

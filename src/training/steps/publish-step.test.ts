@@ -17,7 +17,7 @@ import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
 import { openSqlite } from "../../store/sqlite.ts";
 import { transactionsOn } from "../../store/tables/tables.ts";
-import { stepDigest, Workspace } from "../files/workspace.ts";
+import { StepFolders, stepDigest } from "../files/step-folders.ts";
 
 const start = benchesOfTest();
 afterEach(() => {
@@ -32,7 +32,7 @@ const row = (bench: TrainingBench, id: string, step: number) =>
   beside(bench, ({ modelTable }) => modelTable.step(id, step));
 
 /** A new staging folder with one file. */
-function staged(workspace: Workspace, label: string, content: string): string {
+function staged(workspace: StepFolders, label: string, content: string): string {
   const staging = workspace.newStaging("m", label);
   mkdirSync(staging);
   writeFileSync(join(staging, "adapter_model.safetensors"), content);
@@ -71,7 +71,7 @@ it("the digest depends on names, sizes and contents, and on nothing else", async
 
 it("two servers that move the same step into place do not touch each other's files", async () => {
   const root = mkdtempSync(join(tmpdir(), "publish-"));
-  const [one, other] = [new Workspace(root), new Workspace(root)];
+  const [one, other] = [new StepFolders(root), new StepFolders(root)];
   const contents = ["first", "second", "first"];
   const made = await Promise.all(
     contents.map((content, i) => [one, other][i % 2]!.publish(staged(one, `${i}`, content), "m", 3)),
@@ -86,10 +86,10 @@ it("two servers that move the same step into place do not touch each other's fil
 it("of two servers that publish the same step, one gets the number and the other one leaves no files", async () => {
   const bench = await start();
   const { id } = await newModel(bench);
-  const publish = Workspace.prototype.publish;
+  const publish = StepFolders.prototype.publish;
   let theirs = "";
-  vi.spyOn(Workspace.prototype, "publish").mockImplementationOnce(async function (
-    this: Workspace,
+  vi.spyOn(StepFolders.prototype, "publish").mockImplementationOnce(async function (
+    this: StepFolders,
     staging,
     model,
     step,

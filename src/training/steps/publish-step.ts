@@ -24,7 +24,7 @@ import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
 import type { Access } from "../files/shared-files.ts";
-import { folderBytes } from "../files/workspace.ts";
+import { folderBytes } from "../files/step-folders.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
 import { expectedStepBytes } from "./step-upkeep.ts";

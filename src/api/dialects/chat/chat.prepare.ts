@@ -8,7 +8,7 @@ import { type ChatInput, type ChatPrompt, chatPrompt } from "../../../text/promp
 import { type LengthRules, outputBudget, promptRoom } from "../../../text/prompt-length.ts";
 import { answer, type PrepareContext, type Reply } from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
-import { buildRun, type Run } from "../../generation/generation.ts";
+import { buildRun, type GenerationPlan } from "../../generation/generation.ts";
 import {
   checkLogprobAmount,
   checkLogprobCount,
@@ -22,7 +22,7 @@ import { chatInput, checkTemplateTrust } from "../../generation/messages.ts";
 import { type ReplyFacts, replyFacts } from "../../generation/reply.ts";
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { principalOf } from "../../http/auth.ts";
-import type { ServedModel } from "../../models/model-registry.ts";
+import type { ModelLease } from "../../models/model-registry.ts";
 import type { Service } from "../../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
 import { type ChatRules, checkTopLogprobs, type ValidatedChat } from "./chat.validate.ts";
@@ -69,7 +69,7 @@ export function wireFinishReason(reason: FinishReason, hasToolCalls: boolean, na
 function chatReplyOptions(
   { config }: Service,
   body: ChatBody,
-  model: ServedModel,
+  model: ModelLease,
   parsing: ReplyParsing,
   prompt: ChatPrompt,
 ): ChatReplyOptions {
@@ -100,7 +100,7 @@ interface LogprobCopies {
 export const COLLECTED: LogprobCopies = { whole: 1, streamed: 0 };
 
 export interface PreparedChat {
-  run: Run;
+  run: GenerationPlan;
   facts: ReplyFacts;
   options: ChatReplyOptions;
   /** How many log-probabilities are held at once. */
@@ -183,7 +183,7 @@ interface LogprobCounts {
   prompt: number | null;
 }
 
-function requestedLogprobs(body: ChatBody, model: ServedModel): LogprobCounts {
+function requestedLogprobs(body: ChatBody, model: ModelLease): LogprobCounts {
   const wanted = body.logprobs ?? model.recordsForTraining;
   checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;
@@ -216,7 +216,7 @@ export function templateInput({ config }: Service, body: ChatBody, parsing: Repl
 // Answers a chat in any dialect. A dialect translates a request into a chat, and the outputs of the chat into its own replies.
 // Whatever is between, all dialects share.
 
-export interface ChatDialect {
+export interface Dialect {
   /** Default: as in a chat. */
   copies?: LogprobCopies;
   /** `streams`: as events. */
@@ -238,7 +238,7 @@ export function answerInDialect(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
-  read: () => Promise<{ chat: ValidatedChat; dialect: ChatDialect }>,
+  read: () => Promise<{ chat: ValidatedChat; dialect: Dialect }>,
 ): Promise<FastifyReply> {
   return answer(service, request, reply, async () => {
     const { chat, dialect } = await read();

@@ -10,7 +10,7 @@ import { route } from "../../route.ts";
 import type { Service } from "../../service.ts";
 import { CompletionChunk, CompletionReply, CompletionRequest } from "../completions/completions.schema.ts";
 import { answerCompletion } from "../completions/completions.ts";
-import { answerInDialect, type ChatDialect, chatRules, type PreparedChat, prepareChat } from "./chat.prepare.ts";
+import { answerInDialect, chatRules, type Dialect, type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import { ChatReply, chatReplyJson } from "./chat.reply.ts";
 import { BatchRequest, ChatChunk, ChatRequest, ChatReply as ReplySchema } from "./chat.schema.ts";
 import { type ValidatedChat, validateBatch, validateChat } from "./chat.validate.ts";
@@ -27,7 +27,7 @@ export function registerChat(app: FastifyInstance, service: Service): void {
 }
 
 function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const dialect: ChatDialect = {
+  const dialect: Dialect = {
     reply: ({ facts, options, run }) => new ChatReply(facts, options, run.choices.length),
   };
   return answerInDialect(service, request, reply, async () => ({

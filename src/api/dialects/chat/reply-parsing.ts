@@ -17,7 +17,7 @@ import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
 import { toolMarkers } from "../../../text/tools/tool-format.ts";
 import type { WantedShape } from "../../generation/constraint.ts";
-import type { RunSpec } from "../../generation/generation.ts";
+import type { GenerationSpec } from "../../generation/generation.ts";
 import type { CustomTools } from "../../generation/openai-extensions.ts";
 import type { Service } from "../../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
@@ -135,7 +135,7 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
 export function parsersFor(
   { reasoning, tools, signatures, shape }: ReplyParsing,
   state: ReasoningState,
-): Pick<RunSpec, "parser" | "thoughtMeter"> {
+): Pick<GenerationSpec, "parser" | "thoughtMeter"> {
   const forced = shape?.param === "tool_choice";
   const exact = forced || shape?.param === "tools";
   const options = {

@@ -10,7 +10,7 @@ import { PlainReplyParser } from "../../../text/reply-parser.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
 import { answer, failedCompletion, type PrepareContext, type Reply } from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
-import { buildRun, type Run, type RunOutput } from "../../generation/generation.ts";
+import { buildRun, type GenerationPlan, type RunOutput } from "../../generation/generation.ts";
 import {
   checkLogprobAmount,
   checkLogprobCount,
@@ -24,11 +24,11 @@ import {
   readChoiceCount,
   thinkingLimitAfter,
 } from "../../generation/limits.ts";
+import { checkRepeated } from "../../generation/repeated-fields.ts";
 import { chunkUsage, jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
 import { DONE } from "../../http/streams.ts";
-import { checkRepeated } from "../../request/repeated-fields.ts";
 import { route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
@@ -99,7 +99,7 @@ const DEFAULT_MAX_TOKENS = 16;
 
 interface PreparedCompletion {
   facts: ReplyFacts;
-  runs: Run[];
+  runs: GenerationPlan[];
   /** One per run. */
   prompts: PromptChoices[];
   /** How many log-probabilities are held at once. */
@@ -130,7 +130,7 @@ async function prepareCompletion(
 
   let amount = 0;
   let streamed = 0;
-  const runs: Run[] = [];
+  const runs: GenerationPlan[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();

@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { chatPrompt } from "../../../text/prompt.ts";
 import { principalOf } from "../../http/auth.ts";
-import { inTermsOf, refusing } from "../../http/errors.ts";
+import { asClientErrors, renameParams } from "../../http/errors.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
 import { type RouteShape, route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
-import { answerInDialect, type ChatDialect, chatRules, templateInput } from "../chat/chat.prepare.ts";
+import { answerInDialect, chatRules, type Dialect, templateInput } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
 import { replyParsing } from "../chat/reply-parsing.ts";
 import { MessageReply } from "./messages.reply.ts";
@@ -39,12 +39,12 @@ export function registerMessages(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/messages/count_tokens",
     anthropic("How many tokens a message's prompt has", { body: CountTokensRequest, reply: TokenCount }),
-    (request) => inTermsOf(FIELD_NAMES, () => countTokens(service, request)),
+    (request) => renameParams(FIELD_NAMES, () => countTokens(service, request)),
   );
 }
 
 function answerMessage(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  return inTermsOf(FIELD_NAMES, () =>
+  return renameParams(FIELD_NAMES, () =>
     answerInDialect(service, request, reply, async () => {
       const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
       const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
@@ -53,7 +53,7 @@ function answerMessage(service: Service, request: FastifyRequest, reply: Fastify
   );
 }
 
-const dialect: ChatDialect = {
+const dialect: Dialect = {
   reply({ facts: { model, promptTokens }, options: { policyVersion, parallelToolCalls } }, streams) {
     const key = randomUUID().replaceAll("-", "");
     return new MessageReply({ key, model, promptTokens, parallelToolCalls, policyVersion }, streams);
@@ -68,7 +68,7 @@ async function countTokens(service: Service, request: FastifyRequest): Promise<{
   const model = await service.models.resolve(chat.body.model, principalOf(request));
   model.release();
   await service.turns.next();
-  const { tokenIds } = await refusing(() =>
+  const { tokenIds } = await asClientErrors(() =>
     chatPrompt(service.text, templateInput(service, chat.body, replyParsing(service, chat), id), null),
   );
   return { input_tokens: tokenIds.length };

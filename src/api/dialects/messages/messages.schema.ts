@@ -2,7 +2,7 @@
 // messages.translate.ts reads them and says why one is refused.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
-import { AnyObject, int64, nullable, orNull, refused } from "../../schema/body.ts";
+import { AnyObject, int64, mustBeAbsent, nullable, orNull } from "../../schema/body.ts";
 
 const Blocks = Type.Union([Type.String(), Type.Array(AnyObject)]);
 
@@ -55,8 +55,10 @@ export const MessagesRequest = Type.Object(
     cache_salt: samplingFields.cache_salt,
     metadata: orNull(AnyObject, { description: "Accepted without effect." }),
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
-    container: orNull(refused("containers are not offered here")),
-    mcp_servers: orNull(refused("this server calls no MCP servers; an agent can, and offer their tools as its own")),
+    container: orNull(mustBeAbsent("containers are not offered here")),
+    mcp_servers: orNull(
+      mustBeAbsent("this server calls no MCP servers; an agent can, and offer their tools as its own"),
+    ),
   },
   { title: "MessagesRequest" },
 );

@@ -2,7 +2,7 @@
 // streamed one are built here, so they have the same items.
 import type { CallDelta, ReplyDelta } from "../../../text/reply-parser.ts";
 import type { WireTokenLogprob } from "../../generation/reply.ts";
-import { LogprobList } from "../../responses/logprob-list.ts";
+import { LogprobList } from "./logprob-list.ts";
 
 type Status = "in_progress" | "completed" | "incomplete";
 

@@ -7,7 +7,7 @@ import type { ChoiceDelta, ChoiceEnd } from "../../generation/choice-output.ts";
 import type { RunOutput } from "../../generation/generation.ts";
 import type { UsageCounts } from "../../generation/reply.ts";
 import { namedEvent } from "../../http/streams.ts";
-import { writeWithLists } from "../../responses/logprob-list.ts";
+import { writeWithLists } from "./logprob-list.ts";
 import { type OutputItem, OutputItems, type OutputOptions } from "./output-items.ts";
 import type { ResponsesBody } from "./responses.schema.ts";
 

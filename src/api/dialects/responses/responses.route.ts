@@ -5,12 +5,12 @@ import { ServiceError } from "../../../errors/service-error.ts";
 import type { ItemPage, PageOptions } from "../../../store/tables/conversations.ts";
 import { bytesOf, type NewResponse } from "../../../store/tables/responses.ts";
 import { principalOf } from "../../http/auth.ts";
-import { inTermsOf } from "../../http/errors.ts";
+import { renameParams } from "../../http/errors.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
 import { route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
-import { answerInDialect, type ChatDialect, chatRules } from "../chat/chat.prepare.ts";
+import { answerInDialect, chatRules, type Dialect } from "../chat/chat.prepare.ts";
 import { translatedChat } from "../chat/chat.validate.ts";
 import { Conversation } from "./items.ts";
 import { type Keep, ResponseReply } from "./responses.reply.ts";
@@ -28,7 +28,7 @@ import { inputItems, outputItems, readConversation, responseId, responseOf } fro
 // Answers POST /v1/responses: the conversation is read from the request and from what is stored, then it is a chat.
 
 function answerResponse(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  return inTermsOf(FIELD_NAMES, () =>
+  return renameParams(FIELD_NAMES, () =>
     answerInDialect(service, request, reply, async () => {
       const { value: body, ignored } = readBody(ResponsesRequest, bodyWithPriority(request) ?? null);
       const key = randomUUID().replaceAll("-", "");
@@ -76,7 +76,7 @@ async function checkFits(
 /** As items, which take three times as much as their JSON; in the last events of an item, the copy that is kept, and the response. */
 const COPIES = { whole: 5, streamed: 8 };
 
-function responsesDialect(body: ResponsesBody, key: string, keep: Keep): ChatDialect {
+function responsesDialect(body: ResponsesBody, key: string, keep: Keep): Dialect {
   return {
     copies: COPIES,
     reply({ facts, options, run }, streams) {

@@ -4,7 +4,7 @@ import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { ReasoningEffort } from "../../generation/openai-extensions.ts";
 import { TokenLogprob } from "../../generation/reply.ts";
-import { AnyObject, int64, nullable, orNull, refused, Variables } from "../../schema/body.ts";
+import { AnyObject, int64, mustBeAbsent, nullable, orNull, Variables } from "../../schema/body.ts";
 
 const TextFormat = Type.Object({
   type: Type.Enum(["text", "json_object", "json_schema"]),
@@ -77,9 +77,9 @@ export const ResponsesRequest = Type.Object(
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
     user: orNull(Type.String(), { description: "Accepted without effect." }),
     background: orNull(Type.Boolean(), { description: "true is refused: a response runs while its client waits." }),
-    conversation: orNull(refused("conversations are not offered here: use previous_response_id")),
-    prompt: orNull(refused("prompt templates are not offered here: send instructions and input")),
-    context_management: orNull(refused("compaction is not offered here: send fewer items")),
+    conversation: orNull(mustBeAbsent("conversations are not offered here: use previous_response_id")),
+    prompt: orNull(mustBeAbsent("prompt templates are not offered here: send instructions and input")),
+    context_management: orNull(mustBeAbsent("compaction is not offered here: send fewer items")),
   },
   { title: "ResponsesRequest" },
 );

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { PromptLogprobs, Usage } from "../../generation/reply.ts";
-import { AnyObject, int64, nullable, orNull, refused, StreamOptions } from "../../schema/body.ts";
+import { AnyObject, int64, mustBeAbsent, nullable, orNull, StreamOptions } from "../../schema/body.ts";
 
 const noEffect = { description: "Accepted without effect." };
 
@@ -52,7 +52,7 @@ const TokenSampling = Type.Object(
     extra_args: orNull(AnyObject, {
       description: "Like engine_xargs of the other routes. kv_transfer_params may be in it.",
     }),
-    trace_decode_token_ids: orNull(refused("trace_decode_token_ids is not supported: leave it out")),
+    trace_decode_token_ids: orNull(mustBeAbsent("trace_decode_token_ids is not supported: leave it out")),
     skip_reading_prefix_cache: orNull(Type.Boolean(), {
       description: "Accepted without effect: the prefix cache does not change results.",
     }),
@@ -76,8 +76,8 @@ export const TokenRequest = Type.Object(
     cache_salt: samplingFields.cache_salt,
     priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
     kv_transfer_params: samplingFields.kv_transfer_params,
-    features: orNull(refused("this model takes no images, audio or video: leave features out")),
-    content_parts: orNull(refused("this model takes no images, audio or video: leave content_parts out")),
+    features: orNull(mustBeAbsent("this model takes no images, audio or video: leave features out")),
+    content_parts: orNull(mustBeAbsent("this model takes no images, audio or video: leave content_parts out")),
   },
   { title: "GenerateRequest" },
 );

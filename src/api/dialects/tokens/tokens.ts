@@ -7,7 +7,7 @@ import { fitTokens, outputBudget } from "../../../text/prompt-length.ts";
 import { PlainReplyParser } from "../../../text/reply-parser.ts";
 import { answer, type PrepareContext } from "../../generation/answer.ts";
 import { grammarFor, readOutputShape } from "../../generation/constraint.ts";
-import { buildRun, type Run, stopList } from "../../generation/generation.ts";
+import { buildRun, type GenerationPlan, stopList } from "../../generation/generation.ts";
 import {
   checkLogprobAmount,
   checkLogprobCount,
@@ -76,7 +76,7 @@ function flat({ sampling_params: sampling, ...body }: TokenBody) {
 // recommends. Only the ids that end an output are the model's, and max_new_tokens applies where max_tokens is left out.
 
 export interface PreparedTokens {
-  run: Run;
+  run: GenerationPlan;
   choices: TokenChoices;
   /** How many log-probabilities are held at once. */
   logprobs: number;

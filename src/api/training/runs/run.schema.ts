@@ -3,7 +3,7 @@
 
 import { Type } from "typebox";
 import { OPERATION_KINDS } from "../../../store/tables/jobs.ts";
-import { AnyObject, nullable, orNull, refused } from "../../schema/body.ts";
+import { AnyObject, mustBeAbsent, nullable, orNull } from "../../schema/body.ts";
 import { Name } from "../training.schema.ts";
 import { TokenMatrixBody } from "./token-matrix.ts";
 
@@ -110,7 +110,7 @@ export const LoadStateBody = Type.Object(
     ...command,
     source: CheckpointSource,
     restore_optimizer: orNull(Type.Boolean(), { default: false }),
-    checkpoint: refused("name the checkpoint in source"),
+    checkpoint: mustBeAbsent("name the checkpoint in source"),
   },
   { title: "LoadState" },
 );

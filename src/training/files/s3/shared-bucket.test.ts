@@ -10,7 +10,7 @@ import { createLog } from "../../../observe/log.ts";
 import type { StepFiles } from "../../../store/tables/models.ts";
 import type { KnownFiles } from "../leftovers.ts";
 import { DamagedFiles } from "../shared-files.ts";
-import { Workspace } from "../workspace.ts";
+import { StepFolders } from "../step-folders.ts";
 import { openBucket } from "./open-bucket.ts";
 import { SharedBucket } from "./shared-bucket.ts";
 
@@ -24,7 +24,7 @@ async function server(options: { cacheBytes?: number; folder?: string; patienceM
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "s3-cache-"));
   const bucket = await openBucket({ bucket: s3().bucket, prefix: "p/" });
   const settings = { cacheBytes: 100 * MIB, folder, log, ...options };
-  return { folder, workspace: new Workspace(folder, new SharedBucket(bucket, settings)) };
+  return { folder, workspace: new StepFolders(folder, new SharedBucket(bucket, settings)) };
 }
 type TestServer = Awaited<ReturnType<typeof server>>;
 

@@ -6,7 +6,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../../observe/log.ts";
 import { DamagedFiles, type IsStepUsed } from "../shared-files.ts";
-import { folderBytes } from "../workspace.ts";
+import { folderBytes } from "../step-folders.ts";
 
 // What a step in a bucket consists of. The name of the step's folder ends with the digest of this list, and the list has
 // the digests of the files. So whoever knows the name, which is in the step's row, can check every byte, of all the files

@@ -2,13 +2,13 @@
 // relays to the listed ones only.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
-import { ServiceError } from "../errors/service-error.ts";
-import { principalOf } from "./http/auth.ts";
-import { clientGone } from "./http/streams.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { principalOf } from "../http/auth.ts";
+import { clientGone } from "../http/streams.ts";
+import { route } from "../route.ts";
+import { readBody } from "../schema/body.ts";
+import type { Service } from "../service.ts";
 import { McpFailure, type McpServers } from "./mcp-servers.ts";
-import { route } from "./route.ts";
-import { readBody } from "./schema/body.ts";
-import type { Service } from "./service.ts";
 
 /** Requests to servers at once. */
 const MOST_AT_ONCE = 32;

@@ -1,7 +1,6 @@
 // Tags and notes that people write on models and jobs. A training run is a model. They go with their model.
-
-import type { Sql, SqlValue } from "./store.ts";
-import type { Owner } from "./tables/models.ts";
+import type { SqlValue, Statements } from "../store.ts";
+import type { Owner } from "./models.ts";
 
 export interface NoteRecord {
   /** The id of a model or of a job. */
@@ -15,9 +14,9 @@ export interface NoteRecord {
 }
 
 export class NoteTable {
-  readonly #sql: Sql;
+  readonly #sql: Statements;
 
-  constructor(sql: Sql) {
+  constructor(sql: Statements) {
     this.#sql = sql;
   }
 

@@ -1,8 +1,8 @@
 // Fields that a request gives once and that count for each of its prompts or conversations. The engine gets them with every one,
 // so a small body could make as many copies as it has prompts. They may hold as much together as one body may.
 import { ServiceError } from "../../errors/service-error.ts";
-import type { SharedFields } from "../generation/fields.schema.ts";
 import { MAX_VALUES } from "../http/body.ts";
+import type { SharedFields } from "./fields.schema.ts";
 
 type Repeated = Partial<
   Pick<SharedFields, "logit_bias" | "stop" | "stop_token_ids" | "allowed_token_ids" | "logprob_token_ids" | "bad_words">

@@ -52,7 +52,7 @@ export interface AttemptFiles {
   tokens: string;
 }
 
-export class Workspace {
+export class StepFolders {
   readonly records: RecordFiles;
   readonly #root: string;
   readonly #shared: SharedFiles;

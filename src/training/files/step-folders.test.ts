@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { Workspace } from "./workspace.ts";
+import { StepFolders } from "./step-folders.ts";
 
 it("leaves the files of a newer attempt to the server that makes it", () => {
-  const workspace = new Workspace(mkdtempSync(join(tmpdir(), "workspace-")));
+  const workspace = new StepFolders(mkdtempSync(join(tmpdir(), "workspace-")));
   const first = workspace.beginAttempt("job", 1);
   const third = workspace.beginAttempt("job", 3);
   expect(existsSync(first.folder)).toBe(false);

@@ -1,8 +1,8 @@
 // The log-probabilities of a text, as JSON that is written as they arrive. A response shows them several times: in events, in
 // what is kept, and as a whole. Writing hundreds of thousands of objects each time would hold up everybody.
 import { randomBytes } from "node:crypto";
-import { writeExactJson } from "../../json/exact-json.ts";
-import type { WireTokenLogprob } from "../generation/reply.ts";
+import { writeExactJson } from "../../../json/exact-json.ts";
+import type { WireTokenLogprob } from "../../generation/reply.ts";
 
 /** Key of the object that stands for a list. Clients' own objects are in responses too, so they must not guess it. */
 const KEY = randomBytes(16).toString("hex");
