@@ -1,6 +1,7 @@
 // Files of at most 40 lines, and why each is a file. Any other helper lives with the noun that it speaks about.
 export const SMALL_FILES: Readonly<Record<string, string>> = {
   "api/route.ts": "contract: what every route says of itself",
+  "api/serving/mcp-servers.ts": "contract: the routes need it, app/mcp-servers.ts keeps it",
   "api/training/left-out-tokens.ts": "a noun: tokens of rollouts that were not trained, computed when read",
   "app/encoder-worker.ts": "entry: worker thread",
   "app/onnx-host.ts": "entry: worker thread",

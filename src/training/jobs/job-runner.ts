@@ -2,8 +2,7 @@
 // However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
-import { clientText } from "../../errors/client-text.ts";
-import { CommitUnknown, DISK_FULL, isDiskFull, isStoreUnreachable } from "../../errors/faults.ts";
+import { CommitUnknown, clientText, DISK_FULL, isDiskFull, isStoreUnreachable } from "../../errors/faults.ts";
 import { SerialWork } from "../../pacing/work.ts";
 import type { JobEnd, JobRecord } from "../../store/tables/jobs.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/tables/leases.ts";

@@ -3,10 +3,15 @@
 // generation/limits.ts.
 import { ServiceError } from "../../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../../generation/constraint.ts";
-import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../../generation/limits.ts";
+import {
+  checkLogprobSpelling,
+  checkPriority,
+  checkRepeated,
+  checkStops,
+  checkStream,
+} from "../../generation/limits.ts";
 import { checkContinuation } from "../../generation/messages.ts";
 import { type CustomTools, effortFields, NO_CUSTOM_TOOLS, plainRequest } from "../../generation/openai-extensions.ts";
-import { checkRepeated } from "../../generation/repeated-fields.ts";
 import { readRepetitionDetection } from "../../generation/sampling.ts";
 import { readBody } from "../../schema/body.ts";
 import { BatchRequest, type ChatBody, ChatRequest, ExtendedBatchRequest, ExtendedChatRequest } from "./chat.schema.ts";

@@ -16,6 +16,7 @@ import {
   checkLogprobCount,
   checkLogprobSpelling,
   checkPriority,
+  checkRepeated,
   checkStops,
   checkStream,
   checkTokenIds,
@@ -24,7 +25,6 @@ import {
   readChoiceCount,
   thinkingLimitAfter,
 } from "../../generation/limits.ts";
-import { checkRepeated } from "../../generation/repeated-fields.ts";
 import { chunkUsage, jsonWith, type ReplyFacts, replyFacts, usageOf } from "../../generation/reply.ts";
 import { toSamplingParams } from "../../generation/sampling.ts";
 import { bodyWithPriority } from "../../http/headers.ts";

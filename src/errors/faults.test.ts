@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { clientText } from "./client-text.ts";
+import { clientText } from "./faults.ts";
 
 const raw = (code: string) => Object.assign(new Error("connect 10.0.0.5:5432"), { code });
 
