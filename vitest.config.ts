@@ -11,7 +11,9 @@ const TIER = process.env.FLYWHEEL_TIER;
 /** Tests with processes, browsers and databases, and those that take long. */
 const SYSTEM = [
   "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,tiers,web}/**",
-  "test/wire/{cli-*,data-parallel,database,doctor*,fleet,lifecycle,remote-engine,uds}.test.ts",
+  "test/wire/cli/*.test.ts",
+  "test/wire/serving/{data-parallel,database,fleet,remote-engine}.test.ts",
+  "test/wire/{generation/lifecycle,http/uds}.test.ts",
   "test/reference/{batch-invariance,trainer}.test.ts",
   "test/gguf/**",
   "src/store/postgres/*.test.ts",
@@ -26,16 +28,17 @@ const SECURITY = ["test/security/**/*.test.ts"];
 /** What is tried in more ways than each change needs. */
 const MATRIX = [
   "test/torch/**",
-  "test/wire/fuzz.test.ts",
+  "test/wire/generation/fuzz.test.ts",
   "test/reference/{family-tasks,minimind,rounded-gradients,rounded-logits}.test.ts",
   "test/e2e/{mini,structured-output*,training-learns}.test.ts",
   "test/mini/**",
 ];
 
-/** Files of test/wire/ whose tests ask an engine. */
+/** Tests over HTTP that ask an engine. */
 const ENGINE_TESTS = [
-  "test/wire/{adapter-slots,chat-*,completions,engine,generate,generate-clients,inspect,lifecycle,limits}.test.ts",
-  "test/wire/{messages,models,operations,responses,responses-stored,vllm-routes}.test.ts",
+  "test/wire/{chat,completions,tokens,responses,messages}/*.test.ts",
+  "test/wire/generation/{adapter-slots,lifecycle,limits,vllm-routes}.test.ts",
+  "test/wire/{models/models,serving/engine,serving/inspect,serving/operations}.test.ts",
   "test/clients/{clients,sdk,tool-loop}.test.ts",
 ];
 
@@ -48,7 +51,8 @@ const STORE_TESTS = [
   "src/training/steps/*.test.ts",
   "src/training/files/{curves,claim-storage,shared-folder}.test.ts",
   "test/cluster/two-servers.test.ts",
-  "test/wire/{training*,art-client,cli-training,responses-stored,nul-ids}.test.ts",
+  "test/wire/training/{training*,art-client}.test.ts",
+  "test/wire/{cli/cli-training,responses/responses-stored,http/nul-ids}.test.ts",
   "test/e2e/training-crash.test.ts",
 ];
 /** Those that take minutes, and to which the store is only a store. */

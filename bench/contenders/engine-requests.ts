@@ -2,7 +2,7 @@
 
 import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
 import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
-import { generateRequest } from "../../test/fakes/requests.ts";
+import { generateRequest } from "../../test/support/requests.ts";
 
 export function greedyRequest(
   promptTokenIds: readonly number[],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { FakeMcpServer } from "../../test/fakes/mcp-server.ts";
+import { FakeMcpServer } from "../../test/support/mcp-server.ts";
 import { McpFailure, type McpServers } from "../api/serving/mcp-servers.ts";
 import { createLog } from "../observe/log.ts";
 import { openMcpServers } from "./mcp-servers.ts";

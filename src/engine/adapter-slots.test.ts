@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeAdapters } from "../../test/fakes/fake-adapters.ts";
+import { FakeAdapters } from "../../test/support/fake-adapters.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { AdapterSlots } from "./adapter-slots.ts";
 

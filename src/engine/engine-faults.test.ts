@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ChoiceConstraints } from "../../test/fakes/choice-constraint.ts";
-import { EngineDriver } from "../../test/fakes/engine-driver.ts";
-import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/fakes/fake-runner.ts";
-import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/fakes/requests.ts";
+import { ChoiceConstraints } from "../../test/support/choice-constraint.ts";
+import { EngineDriver } from "../../test/support/engine-driver.ts";
+import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/support/fake-runner.ts";
+import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/support/requests.ts";
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import type { EngineOutput } from "./contract.ts";
 

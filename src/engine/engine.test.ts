@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { EngineDriver } from "../../test/fakes/engine-driver.ts";
-import { FakeAdapters } from "../../test/fakes/fake-adapters.ts";
-import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/fakes/fake-runner.ts";
-import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/fakes/requests.ts";
+import { EngineDriver } from "../../test/support/engine-driver.ts";
+import { FakeAdapters } from "../../test/support/fake-adapters.ts";
+import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/support/fake-runner.ts";
+import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/support/requests.ts";
 
 const BLOCK = 4;
 const range = (length: number, from = 10): number[] => Array.from({ length }, (_, i) => from + i);

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { LINUX, needing } from "../../test/needs.ts";
+import { LINUX, needing } from "../../test/support/needs.ts";
 import { compiledEntry } from "../system/package.ts";
 import { spendEffort, threadCpuMs, withinEffort } from "./compile-effort.ts";
 import { GrammarError } from "./grammar-error.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { LINUX, needing } from "../../test/needs.ts";
+import { LINUX, needing } from "../../test/support/needs.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { StepFolders } from "../training/files/step-folders.ts";
 import { lockDataDir, openDataDir } from "./data-dir.ts";

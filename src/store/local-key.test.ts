@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { needing, POSIX } from "../../test/needs.ts";
+import { needing, POSIX } from "../../test/support/needs.ts";
 import { LOCAL_KEY_FILE, localServer, readLocalKey, removeLocalKey, writeLocalKey } from "./local-key.ts";
 
 const KEY = { url: "http://127.0.0.1:8123", token: "fw_secret", pid: 4242 };

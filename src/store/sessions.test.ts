@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../test/stores.ts";
+import { freshStores, STORES } from "../../test/support/stores.ts";
 import { operatorOf, SessionStore } from "./sessions.ts";
 import { TokenStore } from "./tokens.ts";
 

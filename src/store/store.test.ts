@@ -1,7 +1,7 @@
 // What holds for every store.
 
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../test/stores.ts";
+import { freshStores, STORES } from "../../test/support/stores.ts";
 import type { Migration } from "./migrations.ts";
 import type { Statements, Store } from "./store.ts";
 

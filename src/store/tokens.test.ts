@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../test/stores.ts";
+import { freshStores, STORES } from "../../test/support/stores.ts";
 import { DATABASE_FILE, openDataDir } from "./data-dir.ts";
 import { TokenStore } from "./tokens.ts";
 

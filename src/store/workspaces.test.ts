@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES, statementsOf } from "../../test/stores.ts";
+import { freshStores, STORES, statementsOf } from "../../test/support/stores.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { Store } from "./store.ts";
 import { ResponseTable } from "./tables/responses.ts";

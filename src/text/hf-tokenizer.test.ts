@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { need, needing } from "../../test/needs.ts";
+import { need, needing } from "../../test/support/needs.ts";
 import type { JsonObject } from "../json/json.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";

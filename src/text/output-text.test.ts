@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../test/support/byte-tokenizer.ts";
 import { OutputText, type OutputTextOptions } from "./output-text.ts";
 import { StopStrings } from "./stop-strings.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../test/support/byte-tokenizer.ts";
 import { type ChatInput, chatPrompt, encodeChat, tokenisePrompt } from "./prompt.ts";
 import { boundText, fitTokens, type LengthRules, outputBudget } from "./prompt-length.ts";
 import { tokeniseBadWords } from "./stop-strings.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../test/support/byte-tokenizer.ts";
 import { TokenTextWalk } from "./token-text.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { encodeUtf8 } from "./utf8.ts";

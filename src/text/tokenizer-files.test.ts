@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { needing, POSIX } from "../../test/needs.ts";
+import { needing, POSIX } from "../../test/support/needs.ts";
 import { readTextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "text-files-"));

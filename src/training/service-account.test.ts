@@ -17,7 +17,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../test/fakes/training-service.ts";
+} from "../../test/support/training-service.ts";
 import { totalOf } from "../store/tables/accounts.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 import { TrainingError } from "./training-error.ts";

@@ -15,7 +15,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../test/fakes/training-service.ts";
+} from "../../test/support/training-service.ts";
 import { violations } from "../../test/training-invariants/violations.ts";
 import { JobTable } from "../store/tables/jobs.ts";
 import { ModelTable } from "../store/tables/models.ts";

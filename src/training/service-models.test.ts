@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { PROJECT_STORE } from "../../test/support/stores.ts";
 import {
   benchesOfTest,
   ended,
@@ -11,8 +12,7 @@ import {
   newModel,
   stepFolder,
   submit,
-} from "../../test/fakes/training-service.ts";
-import { PROJECT_STORE } from "../../test/stores.ts";
+} from "../../test/support/training-service.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 import type { TrainingError } from "./training-error.ts";
 

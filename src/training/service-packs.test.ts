@@ -5,14 +5,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { benchesOfTest, ended, newModel, scored, stepFolder, submit } from "../../test/fakes/training-service.ts";
+import { benchesOfTest, ended, newModel, scored, stepFolder, submit } from "../../test/support/training-service.ts";
 import { compiledEntry } from "../system/package.ts";
 import type { RlConfig } from "./config.ts";
 import { CommandProcess } from "./process/command-process.ts";
 import { ProcessTrainer } from "./process/process-trainer.ts";
 import { ForkedProcess, type TrainerProcess } from "./process/trainer-process.ts";
 
-const FAKE = fileURLToPath(new URL("../../test/fakes/trainer-process.mjs", import.meta.url));
+const FAKE = fileURLToPath(new URL("../../test/support/trainer-process.mjs", import.meta.url));
 const command = `"${process.execPath}" "${FAKE}"`;
 
 const TRAINERS: readonly [string, () => TrainerProcess][] = [

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { lateStore } from "../../test/fakes/late-store.ts";
+import { lateStore } from "../../test/support/late-store.ts";
 import {
   type BenchOptions,
   benchesOfTest,
@@ -16,7 +16,7 @@ import {
   submit,
   type TrainingBench,
   trainingBy,
-} from "../../test/fakes/training-service.ts";
+} from "../../test/support/training-service.ts";
 import type { JobRecord } from "../store/tables/jobs.ts";
 import { TrainingError } from "./training-error.ts";
 

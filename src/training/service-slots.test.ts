@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { lateStore } from "../../test/fakes/late-store.ts";
+import { lateStore } from "../../test/support/late-store.ts";
 import {
   benchesOfTest,
   ended,
@@ -12,7 +12,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../test/fakes/training-service.ts";
+} from "../../test/support/training-service.ts";
 
 const start = benchesOfTest();
 

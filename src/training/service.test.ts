@@ -12,7 +12,7 @@ import {
   stepFolder,
   submit,
   trainingBy,
-} from "../../test/fakes/training-service.ts";
+} from "../../test/support/training-service.ts";
 import { createLog } from "../observe/log.ts";
 import type { JobRecord } from "../store/tables/jobs.ts";
 import { RL_DEFAULTS, type RlConfig } from "./config.ts";

@@ -11,8 +11,8 @@ import OpenAI7 from "openai";
 import OpenAI6 from "openai-v6";
 import { describe, expect, it } from "vitest";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
-import { sharedServer } from "../wire/shared-server.ts";
-import { API_KEY } from "../wire/test-server.ts";
+import { sharedServer } from "../support/shared-server.ts";
+import { API_KEY } from "../support/test-server.ts";
 
 const server = sharedServer({
   config: { enableAutoToolChoice: true, toolCallParser: "hermes" },

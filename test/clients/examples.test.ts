@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { sharedServer } from "../wire/shared-server.ts";
-import { API_KEY } from "../wire/test-server.ts";
+import { sharedServer } from "../support/shared-server.ts";
+import { API_KEY } from "../support/test-server.ts";
 
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
 const files = readdirSync(folder);

@@ -4,8 +4,8 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { ResponseObject } from "../../src/api/dialects/responses/responses.schema.ts";
 import { TOOL_CALL_FORMATS, type ToolCallFormat } from "../../src/grammar/constraint.ts";
-import { expectShape, sharedServer } from "../wire/shared-server.ts";
-import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "../wire/test-server.ts";
+import { expectShape, sharedServer } from "../support/shared-server.ts";
+import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "../support/test-server.ts";
 
 const reasoning = { start: "<think>", end: "</think>", assumed: false };
 /** Shows the effort, whether thinking is off, and calls. */

@@ -2,8 +2,8 @@
 import OpenAI from "openai";
 import { expect, it } from "vitest";
 import { usePostgres } from "../postgres/use-postgres.ts";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 
 const postgres = usePostgres();
 let database: string | undefined;

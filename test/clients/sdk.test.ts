@@ -5,8 +5,8 @@ import OpenAI7 from "openai";
 import OpenAI6 from "openai-v6";
 import { describe, expect, it } from "vitest";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
-import { sharedServer } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
+import { sharedServer } from "../support/shared-server.ts";
+import { API_KEY, startTestServer, type TestServer } from "../support/test-server.ts";
 
 const server = sharedServer();
 const tools = sharedServer({

@@ -3,7 +3,7 @@
 import OpenAI from "openai";
 import { expect, it } from "vitest";
 import type { ToolCallFormat } from "../../src/grammar/constraint.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 
 const TEXT = "a line of a poem that goes on for a while";
 const OBJECT = `{"name": "write", "arguments": {"text": "${TEXT}"}}`;

@@ -8,8 +8,8 @@ import OpenAI6 from "openai-v6";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { GenerateRequest } from "../../src/engine/contract.ts";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
-import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
-import { API_KEY, startTestServer, TEMPLATE, type TestServer } from "../wire/test-server.ts";
+import { ByteTokenizer } from "../support/byte-tokenizer.ts";
+import { API_KEY, startTestServer, TEMPLATE, type TestServer } from "../support/test-server.ts";
 
 /** Shows calls as the model writes them, and which call a result belongs to. */
 const template = TEMPLATE.replace(

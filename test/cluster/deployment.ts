@@ -11,9 +11,9 @@ import type { Store } from "../../src/store/store.ts";
 import { transactionsOn } from "../../src/store/tables/tables.ts";
 import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { clearFiles } from "../../src/training/steps/step-upkeep.ts";
-import { freePort } from "../fakes/free-port.ts";
 import { type PostgresProxy, startPostgresProxy } from "../postgres/postgres-proxy.ts";
 import { startPostgres, type TestPostgres } from "../postgres/start-postgres.ts";
+import { freePort } from "../support/free-port.ts";
 import { violations } from "../training-invariants/violations.ts";
 import { Member, ROOT } from "./member.ts";
 import { Requests } from "./requests.ts";
@@ -90,7 +90,7 @@ export class Deployment {
   /** One more server, not started yet. `program`: of another build. `database`: for another way to it than the proxy. */
   async add(name: string, { program = ROOT, database = this.proxy.url } = {}): Promise<Member> {
     const data = join(this.folder, name);
-    const trainer = `${process.execPath} ${join(ROOT, "test/fakes/trainer-process.mjs")}`;
+    const trainer = `${process.execPath} ${join(ROOT, "test/support/trainer-process.mjs")}`;
     const member = new Member({
       ...{ name, program, role: name.startsWith("api") ? "api" : "worker", port: await freePort() },
       args: [

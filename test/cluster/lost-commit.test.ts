@@ -5,9 +5,9 @@ import { openPostgres } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 import { GroupLog } from "../../src/training/data/group-metrics.ts";
-import { ended, newModel, submit, type TrainingBench, trainingBench } from "../fakes/training-service.ts";
 import { type PostgresProxy, startPostgresProxy } from "../postgres/postgres-proxy.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
+import { ended, newModel, submit, type TrainingBench, trainingBench } from "../support/training-service.ts";
 import { violations } from "../training-invariants/violations.ts";
 
 const postgres = usePostgres();

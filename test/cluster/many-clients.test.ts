@@ -8,8 +8,8 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { JobRecord } from "../../src/store/tables/jobs.ts";
-import { ended, newModel, submit, type TrainingBench, trainingBench } from "../fakes/training-service.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
+import { ended, newModel, submit, type TrainingBench, trainingBench } from "../support/training-service.ts";
 import { violations } from "../training-invariants/violations.ts";
 
 const postgres = usePostgres();

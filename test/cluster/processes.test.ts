@@ -9,8 +9,8 @@ import { FlywheelClient } from "../../src/client/client.ts";
 import type { ServerStatus, TrainingEvent } from "../../src/client/types.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
+import { MODEL, run, type Served, serve } from "../support/cli-process.ts";
 import { violations } from "../training-invariants/violations.ts";
-import { MODEL, run, type Served, serve } from "../wire/cli-process.ts";
 
 const postgres = usePostgres();
 const KEY = "test-key";

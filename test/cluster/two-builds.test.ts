@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
-import { run } from "../wire/cli-process.ts";
+import { run } from "../support/cli-process.ts";
 import { Chance } from "./chance.ts";
 import { Deployment } from "./deployment.ts";
 import { Learner } from "./learner.ts";

@@ -9,7 +9,8 @@ import type { JobEvent } from "../../src/store/tables/events.ts";
 import type { JobRecord } from "../../src/store/tables/jobs.ts";
 import type { LeaseTimes } from "../../src/training/context.ts";
 import type { StepMetrics } from "../../src/training/contract.ts";
-import { type PausedStore, pausableStore } from "../fakes/paused-store.ts";
+import { type PausedStore, pausableStore } from "../support/paused-store.ts";
+import { STORES, storesOf } from "../support/stores.ts";
 import {
   type BenchOptions,
   ended,
@@ -21,8 +22,7 @@ import {
   type TrainingBench,
   trainingBench,
   trainingBy,
-} from "../fakes/training-service.ts";
-import { STORES, storesOf } from "../stores.ts";
+} from "../support/training-service.ts";
 import { violations } from "../training-invariants/violations.ts";
 
 /** A lease expires when a test says so, and not because the machine was busy. */

@@ -5,7 +5,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
 import { manifestsIn, readManifest } from "./manifests.ts";
 
 const UNITS = manifestsIn("systemd").filter((file) => file.endsWith(".service"));

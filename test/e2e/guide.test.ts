@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");

@@ -8,9 +8,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { CuttingProxy } from "../fakes/cutting-proxy.ts";
-import { MODEL, type Served, serve } from "../wire/cli-process.ts";
-import { type Loose, looseFetch } from "../wire/test-server.ts";
+import { MODEL, type Served, serve } from "../support/cli-process.ts";
+import { CuttingProxy } from "../support/cutting-proxy.ts";
+import { type Loose, looseFetch } from "../support/test-server.ts";
 
 const closers: { close(): Promise<void> }[] = [];
 

@@ -13,8 +13,8 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainableModel, TrainingEvent } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { databaseOf, folderOfStep, LLAMA } from "../fakes/training-service.ts";
-import { type Loose, looseFetch } from "../wire/test-server.ts";
+import { type Loose, looseFetch } from "../support/test-server.ts";
+import { databaseOf, folderOfStep, LLAMA } from "../support/training-service.ts";
 
 const STEPS = 3;
 const messages = [{ role: "user", content: "a" }];

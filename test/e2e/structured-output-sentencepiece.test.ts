@@ -7,7 +7,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/json/json.ts";
 import { HfTokenizer } from "../../src/text/hf-tokenizer.ts";
-import { startTestServer, type TestServer } from "../wire/test-server.ts";
+import { startTestServer, type TestServer } from "../support/test-server.ts";
 
 const SEEDS = 12;
 

@@ -40,7 +40,7 @@ const service = new TrainingService({
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
     start: () =>
-      new ForkedProcess(new URL("../fakes/trainer-process.mjs", import.meta.url), {
+      new ForkedProcess(new URL("../support/trainer-process.mjs", import.meta.url), {
         ...process.env,
         FAKE_TRAINER_STEP_MS: "1",
       }),

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { lockDataDir } from "../../src/store/data-dir.ts";
 import { stepDigest } from "../../src/training/files/step-folders.ts";
-import { databaseOf, ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../fakes/training-service.ts";
-import { PROJECT_STORE } from "../stores.ts";
+import { PROJECT_STORE } from "../support/stores.ts";
+import { databaseOf, ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../support/training-service.ts";
 
 const KILLS = 20;
 

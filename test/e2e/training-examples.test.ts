@@ -10,8 +10,8 @@ import { loadModel } from "../../src/app/load-model.ts";
 import { startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { databaseOf, LLAMA } from "../fakes/training-service.ts";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
+import { databaseOf, LLAMA } from "../support/training-service.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 

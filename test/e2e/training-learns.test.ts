@@ -13,7 +13,7 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainingEvent, TrajectoryGroup } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { databaseOf, folderOfStep, LLAMA } from "../fakes/training-service.ts";
+import { databaseOf, folderOfStep, LLAMA } from "../support/training-service.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { fromTraining } from "../../src/api/training/routes.ts";
 import { OperatorError } from "../../src/errors/faults.ts";
 import { toServiceError } from "../../src/errors/service-error.ts";
-import { newModel } from "../fakes/training-service.ts";
+import { newModel } from "../support/training-service.ts";
 import { wrongFolders } from "../training-invariants/files.ts";
 import { readJobs } from "../training-invariants/jobs.ts";
 import { violations } from "../training-invariants/violations.ts";

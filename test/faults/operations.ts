@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import { openDataDir } from "../../src/store/data-dir.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
-import { newModel } from "../fakes/training-service.ts";
+import { newModel } from "../support/training-service.ts";
 import { faultyStore } from "./faulty-store.ts";
 import { answersAs, OWNER, overOf, type Scene, type SceneOptions, submitJob } from "./scene.ts";
 

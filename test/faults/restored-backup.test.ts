@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { claimStorage, FolderMarker } from "../../src/training/files/claim-storage.ts";
 import { stepDigest } from "../../src/training/files/step-folders.ts";
-import { newModel } from "../fakes/training-service.ts";
+import { newModel } from "../support/training-service.ts";
 import { violations } from "../training-invariants/violations.ts";
 import { FaultPoints, WAYS, type Way } from "./fault-points.ts";
 import { breakDisk } from "./faulty-disk.ts";

@@ -11,7 +11,7 @@ import type { FileReader } from "../../bench/gguf/file-reader.ts";
 import { openInFlywheel } from "../../bench/gguf/flywheel-file.ts";
 import { type LlamaCpp, openInLlamaCpp } from "../../bench/gguf/llama-cpp-file.ts";
 import { writeRandomCheckpoint } from "../../bench/models/random-checkpoint.ts";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
 import { writeAsGguf } from "./write-fixture.ts";
 
 const peers = fileURLToPath(new URL("../../bench/peers/", import.meta.url));

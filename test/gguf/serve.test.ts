@@ -8,8 +8,8 @@ import type { TrainerTask } from "../../src/training/contract.ts";
 import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
 import { runTask } from "../../src/training/onnx/run-task.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
-import { fresh, run, serve } from "../wire/cli-process.ts";
-import { looseFetch } from "../wire/test-server.ts";
+import { fresh, run, serve } from "../support/cli-process.ts";
+import { looseFetch } from "../support/test-server.ts";
 import { fixtureTokenizer, writeAsGguf } from "./write-fixture.ts";
 
 const folder = fixtureFolder("llama");

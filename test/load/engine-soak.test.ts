@@ -5,12 +5,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { Generation } from "../../src/engine/contract.ts";
-import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
-import { FakeAdapters } from "../fakes/fake-adapters.ts";
-import { FakeRunner, hashRow, uniformRow } from "../fakes/fake-runner.ts";
-import { InProcessEngine } from "../fakes/in-process-engine.ts";
-import { lookInside } from "../fakes/private-members.ts";
-import { generateRequest, tokensOf } from "../fakes/requests.ts";
+import { ChoiceConstraints } from "../support/choice-constraint.ts";
+import { FakeAdapters } from "../support/fake-adapters.ts";
+import { FakeRunner, hashRow, uniformRow } from "../support/fake-runner.ts";
+import { InProcessEngine } from "../support/in-process-engine.ts";
+import { lookInside } from "../support/private-members.ts";
+import { generateRequest, tokensOf } from "../support/requests.ts";
 
 const NUM_BLOCKS = 48;
 

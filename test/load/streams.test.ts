@@ -1,7 +1,7 @@
 // Many streams at once on a fake model: every one is complete and correct, and nothing is left behind. The long run
 // against a real model is test/load/http-load.mjs.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { says, startTestServer, type TestServer } from "../wire/test-server.ts";
+import { says, startTestServer, type TestServer } from "../support/test-server.ts";
 
 const STREAMS = 256;
 const ROUNDS = 3;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { need, needing, POSIX } from "../needs.ts";
+import { need, needing, POSIX } from "../support/needs.ts";
 import { heldOutCases } from "./cases.ts";
 import { fromRepository } from "./served-model.ts";
 

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, symlink
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
-import { needing, POSIX } from "../needs.ts";
+import { needing, POSIX } from "../support/needs.ts";
 import { emptyEnvironment, npm, type Output, packed, run, startAndWait } from "./packed.ts";
 
 it("pack, install, run, talk, train, open, stop", async () => {

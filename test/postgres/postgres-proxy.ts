@@ -1,6 +1,6 @@
 // A proxy in front of PostgreSQL that cuts connections around COMMIT, when a client cannot know the outcome.
 
-import { FaultProxy, type Observer, type Passage } from "../fakes/fault-proxy.ts";
+import { FaultProxy, type Observer, type Passage } from "../support/fault-proxy.ts";
 
 /** "before": COMMIT does not reach the server. "after": the server commits, and its answer does not reach the client. */
 export type CommitFault = "before" | "after";

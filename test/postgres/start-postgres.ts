@@ -6,7 +6,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { freePort } from "../fakes/free-port.ts";
+import { freePort } from "../support/free-port.ts";
 import { runFolder } from "../temporary-folder.ts";
 import { findOwner, mayEnter } from "./account.ts";
 import { findPrograms, type Source } from "./binaries.ts";

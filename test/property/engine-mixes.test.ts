@@ -6,11 +6,11 @@ import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import type { EngineOutput, Finish, GenerateRequest, PrefillOutput } from "../../src/engine/contract.ts";
 import type { SampledToken } from "../../src/sampling/token-logprobs.ts";
-import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
-import { EngineDriver } from "../fakes/engine-driver.ts";
-import { FakeAdapters } from "../fakes/fake-adapters.ts";
-import { FakeRunner, hashRow } from "../fakes/fake-runner.ts";
-import { generateRequest } from "../fakes/requests.ts";
+import { ChoiceConstraints } from "../support/choice-constraint.ts";
+import { EngineDriver } from "../support/engine-driver.ts";
+import { FakeAdapters } from "../support/fake-adapters.ts";
+import { FakeRunner, hashRow } from "../support/fake-runner.ts";
+import { generateRequest } from "../support/requests.ts";
 
 const VOCAB = 48;
 const ADAPTERS = ["red", "blue"];

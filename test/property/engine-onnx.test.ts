@@ -5,10 +5,10 @@
 import { describe, expect, it } from "vitest";
 import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
-import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
-import { EngineDriver } from "../fakes/engine-driver.ts";
-import { generateRequest } from "../fakes/requests.ts";
 import { fixtureFolder, openRunner } from "../reference/runner-driver.ts";
+import { ChoiceConstraints } from "../support/choice-constraint.ts";
+import { EngineDriver } from "../support/engine-driver.ts";
+import { generateRequest } from "../support/requests.ts";
 
 const words = (length: number, seed: number): number[] =>
   Array.from({ length }, (_, i) => 3 + ((i * 31 + seed * 17) % 250));

@@ -4,9 +4,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { EngineOutput, GenerateRequest, Generation } from "../../src/engine/contract.ts";
-import { FakeReplica } from "../fakes/fake-replica.ts";
-import { finishOf, generateRequest } from "../fakes/requests.ts";
-import { outputsOf, startFleet } from "../fakes/start-fleet.ts";
+import { FakeReplica } from "../support/fake-replica.ts";
+import { finishOf, generateRequest } from "../support/requests.ts";
+import { outputsOf, startFleet } from "../support/start-fleet.ts";
 
 const REPLICAS = 3;
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { blockOfLinks, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
 import { argmax, blocksFrom, chunk, logSoftmax, openRunner, runAlone } from "./runner-driver.ts";
 
 const folder = process.env.FLYWHEEL_MINIMIND;

@@ -2,7 +2,7 @@
 // the fast code in src/sampling with it. The two share no code.
 
 import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
-import { samplingParams } from "../fakes/requests.ts";
+import { samplingParams } from "../support/requests.ts";
 
 export const defaults: SamplingParams = samplingParams({
   temperature: 1,

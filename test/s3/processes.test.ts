@@ -9,7 +9,7 @@ import { FlywheelClient } from "../../src/client/client.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { tablesOn } from "../../src/store/tables/tables.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
-import { fresh, MODEL, run, serve } from "../wire/cli-process.ts";
+import { fresh, MODEL, run, serve } from "../support/cli-process.ts";
 import { useS3 } from "./use-s3.ts";
 import { wrongObjects } from "./wrong-objects.ts";
 

@@ -11,8 +11,8 @@ import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
 import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { ForkedProcess } from "../../src/training/process/trainer-process.ts";
-import { ADAM, batchOf, CISPO, NativeRunClient, rollout } from "../wire/native-run-client.ts";
-import { startTrainingServer } from "../wire/training-server.ts";
+import { ADAM, batchOf, CISPO, NativeRunClient, rollout } from "../wire/training/native-run-client.ts";
+import { startTrainingServer } from "../wire/training/training-server.ts";
 import { useS3 } from "./use-s3.ts";
 
 const s3 = useS3();

@@ -10,6 +10,7 @@ import { tablesOn } from "../../src/store/tables/tables.ts";
 import { openBucket } from "../../src/training/files/s3/open-bucket.ts";
 import { SharedBucket } from "../../src/training/files/s3/shared-bucket.ts";
 import { StepFolders } from "../../src/training/files/step-folders.ts";
+import { PROJECT_STORE, storesOf } from "../support/stores.ts";
 import {
   type BenchOptions,
   ended,
@@ -18,8 +19,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../fakes/training-service.ts";
-import { PROJECT_STORE, storesOf } from "../stores.ts";
+} from "../support/training-service.ts";
 import { useS3 } from "./use-s3.ts";
 import { wrongObjects } from "./wrong-objects.ts";
 

@@ -2,8 +2,8 @@
 // those of others.
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { GrammarService } from "../../src/grammar/grammar-service.ts";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, type LooseResponse, looseFetch, says, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, type LooseResponse, looseFetch, says, startTestServer } from "../support/test-server.ts";
 
 const OTHER = "other-key";
 

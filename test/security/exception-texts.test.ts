@@ -1,7 +1,7 @@
 // What an exception says is for the log: it may name hosts, files and other people's data. Replies have texts of ours.
 import { expect, it, vi } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { startTrainingServer } from "../wire/training-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { startTrainingServer } from "../wire/training/training-server.ts";
 
 const server = shared(() => startTrainingServer());
 

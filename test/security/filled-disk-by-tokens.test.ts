@@ -5,8 +5,8 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { batchOf, CISPO, rollout } from "../wire/native-run-client.ts";
-import type { LooseResponse } from "../wire/test-server.ts";
+import type { LooseResponse } from "../support/test-server.ts";
+import { batchOf, CISPO, rollout } from "../wire/training/native-run-client.ts";
 import { KEY, OTHER_KEY, startVictim, type Victim } from "./victim.ts";
 
 const LIMIT = 8 << 20;

@@ -8,8 +8,8 @@ import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { OptionName } from "../../src/config/options.ts";
-import { FakeVllm } from "../fakes/fake-vllm.ts";
-import { MODEL } from "../wire/cli-process.ts";
+import { MODEL } from "../support/cli-process.ts";
+import { FakeVllm } from "../support/fake-vllm.ts";
 
 export const FRONT_KEY = "front-key";
 

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { need, needing } from "../needs.ts";
-import { batchOf, CISPO, rollout } from "../wire/native-run-client.ts";
+import { need, needing } from "../support/needs.ts";
+import { batchOf, CISPO, rollout } from "../wire/training/native-run-client.ts";
 import { startVictim, type Victim } from "./victim.ts";
 
 const PREVIEW = "/v1/preview";

@@ -10,8 +10,8 @@ import type { OptionName } from "../../src/config/options.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { childEnvironment } from "../../src/system/child-environment.ts";
 import type { Trainer } from "../../src/training/contract.ts";
-import { LINUX, needing } from "../needs.ts";
-import { MODEL } from "../wire/cli-process.ts";
+import { MODEL } from "../support/cli-process.ts";
+import { LINUX, needing } from "../support/needs.ts";
 
 const SECRETS = {
   FLYWHEEL_API_KEY: "sk-of-clients",

@@ -4,11 +4,11 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ServerTable } from "../../src/store/tables/servers.ts";
-import { heldTrainer } from "../fakes/training-service.ts";
-import { shared } from "../wire/shared-server.ts";
-import { startTestServer } from "../wire/test-server.ts";
-import { goodGroup, jobBody, newModel } from "../wire/training-requests.ts";
-import { type CallOptions, startTrainingServer } from "../wire/training-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { startTestServer } from "../support/test-server.ts";
+import { heldTrainer } from "../support/training-service.ts";
+import { goodGroup, jobBody, newModel } from "../wire/training/training-requests.ts";
+import { type CallOptions, startTrainingServer } from "../wire/training/training-server.ts";
 
 const { trainer, hold, letGo } = heldTrainer();
 const server = shared(async () => {

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { trainingRoutes } from "../../src/api/training/routes.ts";
 import type { CreateExtension } from "../../src/app/serve.ts";
-import { heldTrainer, trainingBench } from "../fakes/training-service.ts";
-import { STORES, storesOf } from "../stores.ts";
-import { shared } from "../wire/shared-server.ts";
-import { says, startTestServer, type TestServer } from "../wire/test-server.ts";
-import { goodGroup, jobBody } from "../wire/training-requests.ts";
+import { shared } from "../support/shared-server.ts";
+import { STORES, storesOf } from "../support/stores.ts";
+import { says, startTestServer, type TestServer } from "../support/test-server.ts";
+import { heldTrainer, trainingBench } from "../support/training-service.ts";
+import { goodGroup, jobBody } from "../wire/training/training-requests.ts";
 
 /** What the promise allows. */
 const MOST_MS = 5000;

@@ -8,9 +8,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { FakeVllm } from "../fakes/fake-vllm.ts";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, type Loose, looseFetch, says, startTestServer } from "../wire/test-server.ts";
+import { FakeVllm } from "../support/fake-vllm.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, type Loose, looseFetch, says, startTestServer } from "../support/test-server.ts";
 
 const OTHER = "other-key";
 const as = (key: string) => ({ authorization: `Bearer ${key}` });

@@ -3,7 +3,7 @@
 // is not changed.
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Loose } from "../wire/test-server.ts";
+import type { Loose } from "../support/test-server.ts";
 import { startVictim, type Victim } from "./victim.ts";
 
 const MODEL = fileURLToPath(new URL("../../models/flywheel-mini", import.meta.url));

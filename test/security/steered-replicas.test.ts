@@ -2,7 +2,7 @@
 // which plug-ins they load. The tests look at what reaches such a server.
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import type { CompletionBody } from "../fakes/fake-vllm.ts";
+import type { CompletionBody } from "../support/fake-vllm.ts";
 import { type Front, send, startFront } from "./front.ts";
 
 const TRANSFER = { do_remote_prefill: true, remote_host: "198.51.100.7", remote_port: 5600, remote_block_ids: [1] };

@@ -11,9 +11,9 @@ import { loadConfig } from "../../src/config/load.ts";
 import { linesOf } from "../../src/json/json.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { CommandProcess, proofOf } from "../../src/training/process/command-process.ts";
-import { needing, TORCH } from "../needs.ts";
+import { needing, TORCH } from "../support/needs.ts";
 
-const FAKE = fileURLToPath(new URL("../fakes/trainer-process.mjs", import.meta.url));
+const FAKE = fileURLToPath(new URL("../support/trainer-process.mjs", import.meta.url));
 const KEY = "k".repeat(32);
 const CHALLENGE = "a".repeat(64);
 const folder = mkdtempSync(join(tmpdir(), "flywheel-impostors-"));

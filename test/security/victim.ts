@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BIN, clean, MODEL } from "../wire/cli-process.ts";
-import { looseFetch } from "../wire/test-server.ts";
+import { BIN, clean, MODEL } from "../support/cli-process.ts";
+import { looseFetch } from "../support/test-server.ts";
 
 /** The key of the first workspace, with every scope. */
 export const KEY = "attacked-key";

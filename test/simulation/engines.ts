@@ -12,7 +12,7 @@ import { adapterName } from "../../src/engine/remote/vllm-dialect.ts";
 import type { SchedulingOptions } from "../../src/engine/scheduling.ts";
 import { GenerationStream } from "../../src/engine/thread/generation-stream.ts";
 import { errorEnvelope, toServiceError } from "../../src/errors/service-error.ts";
-import { InProcessEngine } from "../fakes/in-process-engine.ts";
+import { InProcessEngine } from "../support/in-process-engine.ts";
 import { type ModelOptions, modelHost } from "./model.ts";
 import { Wire } from "./wire.ts";
 import { Process, type World } from "./world.ts";

@@ -8,9 +8,9 @@ import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type AdapterHost, type AdapterInfo, NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
 import { loadPeft } from "../../src/model/lora/peft.ts";
 import type { Chunk, Runner } from "../../src/model/runner.ts";
-import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
-import { EngineDriver } from "../fakes/engine-driver.ts";
-import { FakeRunner, hashRow } from "../fakes/fake-runner.ts";
+import { ChoiceConstraints } from "../support/choice-constraint.ts";
+import { EngineDriver } from "../support/engine-driver.ts";
+import { FakeRunner, hashRow } from "../support/fake-runner.ts";
 import type { World } from "./world.ts";
 
 export const VOCABULARY = 64;

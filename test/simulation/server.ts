@@ -21,7 +21,7 @@ import { leaseTimes } from "../../src/training/context.ts";
 import { SharedFolder } from "../../src/training/files/shared-folder.ts";
 import { StepFolders } from "../../src/training/files/step-folders.ts";
 import { TrainingService } from "../../src/training/service.ts";
-import { toyEncoder } from "../fakes/toy-encoder.ts";
+import { toyEncoder } from "../support/toy-encoder.ts";
 import type { Cluster } from "./cluster.ts";
 import { LinkedReplica, newEngine } from "./engines.ts";
 import { newTrainer } from "./trainer.ts";

@@ -1,5 +1,5 @@
 // Writes what a run of vitest counted, for run.mjs, to the file that FLYWHEEL_TIER_COUNTS names. A test that was skipped without
-// a need in its name (test/needs.ts) counts as failed: nobody would notice it.
+// a need in its name (test/support/needs.ts) counts as failed: nobody would notice it.
 import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 

@@ -4,7 +4,7 @@
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { LINUX, needing, TORCH } from "../needs.ts";
+import { LINUX, needing, TORCH } from "../support/needs.ts";
 import { OBJECTIVES, processesWith, run, torchTrainer } from "./torch-harness.ts";
 
 const KILLS = Number(process.env.FLYWHEEL_KILLS ?? 5);

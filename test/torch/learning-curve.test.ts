@@ -13,7 +13,7 @@ import { addition, type DemoTask, yesNoMaybe } from "../../src/cli/demo.command.
 import { FlywheelClient, type TrajectoryGroup } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { needing, TORCH } from "../needs.ts";
+import { needing, TORCH } from "../support/needs.ts";
 import { PYTHON } from "./torch-harness.ts";
 
 const STEPS = Number(process.env.FLYWHEEL_CURVE_STEPS ?? 2);

@@ -8,8 +8,8 @@ import { afterAll, expect, it } from "vitest";
 import type { LimitsTask } from "../../src/training/contract.ts";
 import { CommandProcess } from "../../src/training/process/command-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
-import { needing, TORCH } from "../needs.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
+import { needing, TORCH } from "../support/needs.ts";
 
 const PYTHON = process.env.FLYWHEEL_TORCH_PYTHON;
 const env = { PYTHONPATH: fileURLToPath(new URL("../../trainer", import.meta.url)), OMP_NUM_THREADS: "1" };

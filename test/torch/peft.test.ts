@@ -5,8 +5,8 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { need, needing, TORCH } from "../needs.ts";
 import { blocksFrom, chunk, type Family, logSoftmax, openRunner, runAlone } from "../reference/runner-driver.ts";
+import { need, needing, TORCH } from "../support/needs.ts";
 import {
   checkpoint,
   embedded,

@@ -5,8 +5,8 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { freePort } from "../fakes/free-port.ts";
-import { need, needing, TORCH } from "../needs.ts";
+import { freePort } from "../support/free-port.ts";
+import { need, needing, TORCH } from "../support/needs.ts";
 import {
   commandTrainer,
   expectSameAdapters,

@@ -4,7 +4,7 @@
 
 import { expect, it } from "vitest";
 import { TOKEN_FIELDS } from "../../src/training/gradient/token-numbers.ts";
-import { needing, TORCH } from "../needs.ts";
+import { needing, TORCH } from "../support/needs.ts";
 import { embedded, OBJECTIVES, run, torchTrainer } from "./torch-harness.ts";
 
 /** Of a number, relative to the larger of 1 and its size. */

@@ -8,8 +8,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { LossConfig } from "../../src/training/config.ts";
 import { type LossInputs, policyLoss } from "../../src/training/gradient/loss.ts";
-import { needing, TORCH } from "../needs.ts";
 import { fixtureFolder } from "../reference/runner-driver.ts";
+import { needing, TORCH } from "../support/needs.ts";
 import {
   checkpoint,
   embedded,

@@ -1,7 +1,7 @@
 // The page of tokens in a browser.
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 
 inBrowser("the access page", (bench) => {

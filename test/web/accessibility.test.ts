@@ -2,7 +2,7 @@
 // interrupts a screen reader, and the page works at 200 % and without motion.
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { axeFindings, inBrowser, sidewaysScroll } from "./browser.ts";
 import { KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 import { addressOf, type Places, STATES } from "./states.ts";

@@ -1,9 +1,9 @@
 // What happens between a question and its answer: following it, stopping it, versions, columns, errors, and a server that goes.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { CuttingProxy } from "../fakes/cutting-proxy.ts";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { CuttingProxy } from "../support/cutting-proxy.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser } from "./browser.ts";
 
 inBrowser("asking", (bench) => {

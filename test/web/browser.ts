@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { need, needing } from "../needs.ts";
+import { need, needing } from "../support/needs.ts";
 import { findBrowser } from "./find-browser.ts";
 
 const executable = findBrowser();

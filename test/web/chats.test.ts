@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 
 /** Runs in the page: whether a chat with a draft of this length is kept. */

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import type { TrainingConfig } from "../../src/client/types.ts";
 import { number } from "../../web/format.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Choice, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../../web/format.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
 import { longestTask } from "./tracing.ts";

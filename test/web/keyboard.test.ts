@@ -1,8 +1,8 @@
 // A chat by the keyboard alone: the focus is never lost, and is where the next key belongs.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser } from "./browser.ts";
 
 /** Runs in the page: what has the focus. */

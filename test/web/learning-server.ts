@@ -7,7 +7,7 @@ import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient, type TrainableModel } from "../../src/client/client.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { LLAMA } from "../support/training-service.ts";
 
 export { answers, groupOf, STORY_REWARDS, storyGroups } from "./stories.ts";
 

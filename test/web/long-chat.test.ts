@@ -1,8 +1,8 @@
 // A chat of 200 turns and 100,000 tokens: writing in it costs what writing in a short one does.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser } from "./browser.ts";
 import { longChat, MOST_TURNS } from "./long-chat.ts";
 import { longestTask } from "./tracing.ts";

@@ -1,8 +1,8 @@
 // Tools of MCP servers in a chat: chosen in the settings, called by the model, run by the server that the operator lists.
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { FakeMcpServer } from "../fakes/mcp-server.ts";
-import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
+import { FakeMcpServer } from "../support/mcp-server.ts";
+import { API_KEY, startTestServer, type TestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 
 inBrowser("tools of MCP servers", (bench) => {

@@ -1,6 +1,6 @@
 // The menu of models: what each is, how large, and whether it is loaded.
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 

@@ -2,7 +2,7 @@
 // than a phone.
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
 

@@ -1,8 +1,8 @@
-// The playground in a browser, on a fake model that says what it is told (test/wire/test-server.ts).
+// The playground in a browser, on a fake model that says what it is told (test/support/test-server.ts).
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 
 const HOSTILE = [

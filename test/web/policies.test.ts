@@ -1,7 +1,7 @@
 // The pages of policies in a browser, on a tiny model with real gradients: live steps and jobs, rolling back, deleting.
 import { expect, it } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 

@@ -1,8 +1,8 @@
 // How an answer reads in a browser: code, mathematics, tables, directions, the width of lines.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 
 const ANSWER = `# Waves

@@ -14,7 +14,7 @@ import {
   type TrajectoryGroup,
 } from "../../src/client/client.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 
 export const KEY = "k";
 

@@ -8,12 +8,12 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, it } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { LLAMA } from "../support/training-service.ts";
 import { inBrowser } from "./browser.ts";
 import { answers, groupOf, KEY } from "./learning-server.ts";
 
 const program = fileURLToPath(new URL("../../bin/flywheel", import.meta.url));
-const fakeTrainer = `${process.execPath} ${fileURLToPath(new URL("../fakes/trainer-process.mjs", import.meta.url))}`;
+const fakeTrainer = `${process.execPath} ${fileURLToPath(new URL("../support/trainer-process.mjs", import.meta.url))}`;
 const data = mkdtempSync(join(tmpdir(), "flywheel-restart-"));
 /** While it exists, the trainer stays between its first two steps. */
 const hold = join(mkdtempSync(join(tmpdir(), "held-")), "hold");

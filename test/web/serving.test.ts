@@ -1,8 +1,8 @@
 // The serving page in a browser: live numbers, requests one by one, and ending one.
 import type { Request } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 
 inBrowser("the serving page", (bench) => {

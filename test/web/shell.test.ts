@@ -1,8 +1,8 @@
 // The frame of the page in a browser: signing in, the keyboard, a server that goes away and comes back.
 import type { Dialog } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer, type TestServer } from "../support/test-server.ts";
 import { inBrowser } from "./browser.ts";
 
 inBrowser("the frame of the page", (bench) => {

@@ -9,7 +9,7 @@ import { loadModel } from "../../src/app/load-model.ts";
 import { startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-teach-"));

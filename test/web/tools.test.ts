@@ -1,8 +1,8 @@
 // Tools of a chat: the model calls, the results are set or typed, and the conversation goes on.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { shared } from "../wire/shared-server.ts";
-import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { shared } from "../support/shared-server.ts";
+import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser, seriousFindings } from "./browser.ts";
 
 const CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>';

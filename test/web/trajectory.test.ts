@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { number } from "../../web/format.ts";
-import { shared } from "../wire/shared-server.ts";
+import { shared } from "../support/shared-server.ts";
 import { inBrowser } from "./browser.ts";
 import { groupOf, KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
 

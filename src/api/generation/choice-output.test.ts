@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../../test/support/byte-tokenizer.ts";
 import type { Finish, TokensOutput } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
 import { ReasoningParser } from "../../text/reasoning.ts";

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, it, vi } from "vitest";
-import { generateRequest } from "../../../test/fakes/requests.ts";
+import { generateRequest } from "../../../test/support/requests.ts";
 import type { EngineOutput } from "../../engine/contract.ts";
 import type { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../../test/support/byte-tokenizer.ts";
 import type { SharedFields } from "./fields.schema.ts";
 import { loadSamplingDefaults, NEUTRAL_DEFAULTS, type SamplingContext, toSamplingParams } from "./sampling.ts";
 

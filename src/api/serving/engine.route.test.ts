@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { FastifyReply } from "fastify";
 import { expect, it } from "vitest";
-import { shared } from "../../../test/wire/shared-server.ts";
-import { startTestServer } from "../../../test/wire/test-server.ts";
+import { shared } from "../../../test/support/shared-server.ts";
+import { startTestServer } from "../../../test/support/test-server.ts";
 import type { Principal } from "../http/auth.ts";
 import { follow } from "./engine.route.ts";
 import type { Reading } from "./engine-monitor.ts";

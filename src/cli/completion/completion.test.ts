@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
-import { need, needing } from "../../../test/needs.ts";
+import { need, needing } from "../../../test/support/needs.ts";
 import { flagName, OPTIONS } from "../../config/options.ts";
 import { completionScript, SHELLS, type Shell } from "../completion.command.ts";
 import { createProgram } from "../main.ts";

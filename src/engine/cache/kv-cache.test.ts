@@ -2,8 +2,8 @@
 // test/property/engine-mixes.test.ts.
 
 import { expect, it } from "vitest";
-import { FakeRunner, uniformRow } from "../../../test/fakes/fake-runner.ts";
-import { generateRequest } from "../../../test/fakes/requests.ts";
+import { FakeRunner, uniformRow } from "../../../test/support/fake-runner.ts";
+import { generateRequest } from "../../../test/support/requests.ts";
 import { RequestState, type Sequence } from "../sequence.ts";
 import { KvCache } from "./kv-cache.ts";
 

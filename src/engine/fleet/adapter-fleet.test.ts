@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FakeReplica } from "../../../test/fakes/fake-replica.ts";
-import { finishOf, generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
-import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
+import { FakeReplica } from "../../../test/support/fake-replica.ts";
+import { finishOf, generateRequest, tokensOf } from "../../../test/support/requests.ts";
+import { outputsOf, startFleet } from "../../../test/support/start-fleet.ts";
 import { EngineUnavailable } from "../../errors/faults.ts";
 import { AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FakeReplica } from "../../../test/fakes/fake-replica.ts";
-import { generateRequest } from "../../../test/fakes/requests.ts";
+import { FakeReplica } from "../../../test/support/fake-replica.ts";
+import { generateRequest } from "../../../test/support/requests.ts";
 import { Dispatcher, type Place } from "./dispatcher.ts";
 import { Member } from "./member.ts";
 

@@ -1,8 +1,8 @@
 // What the caller of a fleet sees when replicas die: nothing, wherever a choice can go on elsewhere.
 import { describe, expect, it } from "vitest";
-import { FakeReplica, type FakeReplicaOptions } from "../../../test/fakes/fake-replica.ts";
-import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/fakes/requests.ts";
-import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
+import { FakeReplica, type FakeReplicaOptions } from "../../../test/support/fake-replica.ts";
+import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/support/requests.ts";
+import { outputsOf, startFleet } from "../../../test/support/start-fleet.ts";
 import type { EngineOutput, GenerateRequest } from "../contract.ts";
 
 const prompt = Array.from({ length: 21 }, (_, i) => 3 + ((i * 7) % 200));

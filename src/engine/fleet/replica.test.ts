@@ -1,9 +1,9 @@
 // Embedded engines in threads as replicas of a fleet.
 import { afterAll, afterEach, expect, it } from "vitest";
-import { compileFakes } from "../../../test/fakes/compile-fakes.ts";
-import { finishOf, generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
-import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
-import { EXIT_TOKEN, type WorkerModelOptions } from "../../../test/fakes/worker-model.ts";
+import { compileFakes } from "../../../test/support/compile-fakes.ts";
+import { finishOf, generateRequest, tokensOf } from "../../../test/support/requests.ts";
+import { outputsOf, startFleet } from "../../../test/support/start-fleet.ts";
+import { EXIT_TOKEN, type WorkerModelOptions } from "../../../test/support/worker-model.ts";
 import { WorkerEngine } from "../thread/worker-host.ts";
 import type { FleetEngine } from "./fleet-engine.ts";
 import { LocalReplica } from "./replica.ts";

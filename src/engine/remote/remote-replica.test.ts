@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
-import { FakeVllm, type FakeVllmOptions } from "../../../test/fakes/fake-vllm.ts";
-import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/fakes/requests.ts";
+import { FakeVllm, type FakeVllmOptions } from "../../../test/support/fake-vllm.ts";
+import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/support/requests.ts";
 import type { EngineOutput, Generation } from "../contract.ts";
 import { RemoteReplica } from "./remote-replica.ts";
 

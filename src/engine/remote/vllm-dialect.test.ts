@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { generateRequest, samplingParams } from "../../../test/fakes/requests.ts";
+import { generateRequest, samplingParams } from "../../../test/support/requests.ts";
 import type { ConstrainedOutput, OutputShape } from "../../grammar/constraint.ts";
 import type { SampledToken } from "../../sampling/token-logprobs.ts";
 import type { GenerateRequest } from "../contract.ts";

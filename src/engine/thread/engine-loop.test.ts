@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { FakeAdapters } from "../../../test/fakes/fake-adapters.ts";
-import { FakeRunner, hashRow, scriptedRow, uniformRow } from "../../../test/fakes/fake-runner.ts";
-import { InProcessEngine } from "../../../test/fakes/in-process-engine.ts";
-import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
+import { FakeAdapters } from "../../../test/support/fake-adapters.ts";
+import { FakeRunner, hashRow, scriptedRow, uniformRow } from "../../../test/support/fake-runner.ts";
+import { InProcessEngine } from "../../../test/support/in-process-engine.ts";
+import { generateRequest, tokensOf } from "../../../test/support/requests.ts";
 import { AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import { AdapterSlots } from "../adapter-slots.ts";
 import type { EngineOutput, Generation } from "../contract.ts";

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type CompiledFakes, compileFakes } from "../../../test/fakes/compile-fakes.ts";
-import { InProcessEngine } from "../../../test/fakes/in-process-engine.ts";
-import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
-import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../../test/fakes/worker-model.ts";
 import { fixtureFolder } from "../../../test/reference/runner-driver.ts";
+import { type CompiledFakes, compileFakes } from "../../../test/support/compile-fakes.ts";
+import { InProcessEngine } from "../../../test/support/in-process-engine.ts";
+import { generateRequest, tokensOf } from "../../../test/support/requests.ts";
+import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../../test/support/worker-model.ts";
 import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
 import { compiledEntry } from "../../system/package.ts";
 import type { EngineOutput, Generation } from "../contract.ts";

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
 import { halfOfBits, nearestHalf } from "../../../test/native/halves.ts";
-import { need, needing } from "../../../test/needs.ts";
+import { need, needing } from "../../../test/support/needs.ts";
 import { type DType, FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import type { Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
-import { need, needing } from "../../../test/needs.ts";
+import { need, needing } from "../../../test/support/needs.ts";
 import { matrixOf } from "../../model/linear/matrix-rows.ts";
 import { quantizeInt4, widenInt4 } from "../../model/linear/quantize.ts";
 import { FLYWHEEL, type Graph, type Value } from "../graph.ts";

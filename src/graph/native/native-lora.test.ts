@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
-import { need, needing } from "../../../test/needs.ts";
+import { need, needing } from "../../../test/support/needs.ts";
 import { FLYWHEEL, type Graph, type Value } from "../graph.ts";
 import { add, ints } from "../ops.ts";
 import { type Feeds, floats, int64s } from "../session.ts";

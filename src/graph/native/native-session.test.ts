@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
 import { asNumbers, graphOf, noise, sessionOf } from "../../../test/native/graphs.ts";
-import { LINUX, need, needing } from "../../../test/needs.ts";
+import { LINUX, need, needing } from "../../../test/support/needs.ts";
 import { emitOnnx } from "../onnx.ts";
 import { InferenceSession, Tensor } from "../onnx-runtime.ts";
 import * as ops from "../ops.ts";

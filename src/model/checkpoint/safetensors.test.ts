@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { needing, POSIX } from "../../../test/needs.ts";
+import { needing, POSIX } from "../../../test/support/needs.ts";
 import { CheckpointError } from "./checkpoint-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 import { writeSafetensors } from "./safetensors-writer.ts";

@@ -14,7 +14,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type FakeHub, gitId, startFakeHub } from "../../../test/fakes/fake-hub.ts";
+import { type FakeHub, gitId, startFakeHub } from "../../../test/support/fake-hub.ts";
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { type DownloadProgress, type HubOptions, resolveModel } from "./hub.ts";
 import { HubError, hubCacheFolder } from "./hub-cache.ts";

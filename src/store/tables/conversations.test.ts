@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../../test/stores.ts";
+import { freshStores, STORES } from "../../../test/support/stores.ts";
 import { type Amount, ConversationTable, type ReadingRoom } from "./conversations.ts";
 import { type NewResponse, ResponseTable, type StoredItem } from "./responses.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { freshStores, STORES } from "../../../test/stores.ts";
+import { freshStores, STORES } from "../../../test/support/stores.ts";
 import type { Store } from "../store.ts";
 import type { JobEnd } from "./jobs.ts";
 import { type Lease, LostLease } from "./leases.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshStores, STORES, statementsOf } from "../../../test/stores.ts";
+import { freshStores, STORES, statementsOf } from "../../../test/support/stores.ts";
 import { MIGRATIONS } from "../migrations.ts";
 import { bytesOf, type NewResponse, ResponseTable, type StoredItem } from "./responses.ts";
 

@@ -1,7 +1,7 @@
 // Properties of every format: it does not matter where a reply is cut, and no text is lost, however broken the calls are.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { totalReply } from "../../../test/fakes/total-reply.ts";
+import { totalReply } from "../../../test/support/total-reply.ts";
 import { TOOL_CALL_FORMATS, type ToolCallFormat } from "../../grammar/constraint.ts";
 
 const BITS = [

@@ -1,6 +1,6 @@
 // Each format as its models write it: shapes that model cards, chat templates and the tests of other servers show.
 import { describe, expect, test } from "vitest";
-import { signatures, type TotalReply, totalReply } from "../../../test/fakes/total-reply.ts";
+import { signatures, type TotalReply, totalReply } from "../../../test/support/total-reply.ts";
 import type { ToolCallFormat } from "../../grammar/constraint.ts";
 import { createReplyParser } from "../create-reply-parser.ts";
 

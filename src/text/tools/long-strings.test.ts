@@ -1,6 +1,6 @@
 // Strings of Python in three quotes, in which models write code and longer texts.
 import { expect, test } from "vitest";
-import { totalReply } from "../../../test/fakes/total-reply.ts";
+import { totalReply } from "../../../test/support/total-reply.ts";
 
 test.each([
   [`[run(code="""print("a")\nprint('b')""")]`, `{"code": "print(\\"a\\")\\nprint('b')"}`],

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { toyEncoder, toyIds } from "../../../test/fakes/toy-encoder.ts";
+import { toyEncoder, toyIds } from "../../../test/support/toy-encoder.ts";
 import type { ChatMessage } from "../../text/messages.ts";
 import { RL_DEFAULTS, SFT_DEFAULTS } from "../config.ts";
 import { prepareJob } from "./prepare.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toyEncoder, toyHistory, toyIds } from "../../../test/fakes/toy-encoder.ts";
+import { toyEncoder, toyHistory, toyIds } from "../../../test/support/toy-encoder.ts";
 import type { ChatMessage } from "../../text/messages.ts";
 import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "../config.ts";
 import { prepareJob } from "./prepare.ts";

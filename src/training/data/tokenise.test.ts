@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toyEncoder, toyIds } from "../../../test/fakes/toy-encoder.ts";
+import { toyEncoder, toyIds } from "../../../test/support/toy-encoder.ts";
 import { TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
 import type { HistoryItem, HistoryMessage, SampledChoice } from "./trajectory.ts";
 

@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { need, needing } from "../../../test/needs.ts";
-import { PROJECT_STORE, storesOf } from "../../../test/stores.ts";
+import { need, needing } from "../../../test/support/needs.ts";
+import { PROJECT_STORE, storesOf } from "../../../test/support/stores.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import type { Store } from "../../store/store.ts";
 import { claimStorage, FolderMarker } from "./claim-storage.ts";

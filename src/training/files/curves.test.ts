@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
+import { freshStores, PROJECT_STORE } from "../../../test/support/stores.ts";
 import { createLog } from "../../observe/log.ts";
 import type { Store } from "../../store/store.ts";
 import { EventTable } from "../../store/tables/events.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { benchesOfTest, ended, newModel, stepFolder, submit } from "../../../test/fakes/training-service.ts";
+import { benchesOfTest, ended, newModel, stepFolder, submit } from "../../../test/support/training-service.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
 import { becomesVisible } from "./shared-folder.ts";
 

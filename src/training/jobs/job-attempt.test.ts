@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { benchesOfTest, ended, fakeTrainer, newModel, submit } from "../../../test/fakes/training-service.ts";
+import { benchesOfTest, ended, fakeTrainer, newModel, submit } from "../../../test/support/training-service.ts";
 import { createLog } from "../../observe/log.ts";
 import { RL_DEFAULTS } from "../config.ts";
 import type { Objective } from "../contract.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
+import { freshStores, PROJECT_STORE } from "../../../test/support/stores.ts";
 import { createLog } from "../../observe/log.ts";
 import { tablesOn, transactionsOn } from "../../store/tables/tables.ts";
 import { StepFolders } from "../files/step-folders.ts";

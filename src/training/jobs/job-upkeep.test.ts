@@ -12,7 +12,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../../test/fakes/training-service.ts";
+} from "../../../test/support/training-service.ts";
 import { createLog } from "../../observe/log.ts";
 import { LeaseTable } from "../../store/tables/leases.ts";
 import { temporaryBeside } from "../../system/files.ts";

@@ -11,7 +11,7 @@ import { CommandProcess } from "./command-process.ts";
 import { ProcessTrainer } from "./process-trainer.ts";
 
 const FIXTURE = fileURLToPath(new URL("../../../test/fixtures/llama", import.meta.url));
-const FAKE = fileURLToPath(new URL("../../../test/fakes/trainer-process.mjs", import.meta.url));
+const FAKE = fileURLToPath(new URL("../../../test/support/trainer-process.mjs", import.meta.url));
 const NODE = `"${process.execPath}"`;
 const CRASH = 101;
 const FAIL = 102;

@@ -2,6 +2,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
+import { need, needing } from "../../../test/support/needs.ts";
+import { PROJECT_STORE } from "../../../test/support/stores.ts";
 import {
   benchesOfTest,
   beside,
@@ -10,9 +12,7 @@ import {
   stepFolder,
   submit,
   type TrainingBench,
-} from "../../../test/fakes/training-service.ts";
-import { need, needing } from "../../../test/needs.ts";
-import { PROJECT_STORE } from "../../../test/stores.ts";
+} from "../../../test/support/training-service.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
 import { openSqlite } from "../../store/sqlite.ts";

@@ -10,7 +10,7 @@ import {
   stepFolder,
   submit,
   type TrainingBench,
-} from "../../../test/fakes/training-service.ts";
+} from "../../../test/support/training-service.ts";
 
 const HOUR_MS = 3_600_000;
 const start = benchesOfTest();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteTokenizer } from "../../../../test/fakes/byte-tokenizer.ts";
+import { ByteTokenizer } from "../../../../test/support/byte-tokenizer.ts";
 import type { ChoiceDelta } from "../../generation/choice-output.ts";
 import type { ReplyFacts, WireTokenLogprob } from "../../generation/reply.ts";
 import type { ChatReplyOptions } from "./chat.prepare.ts";
