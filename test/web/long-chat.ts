@@ -2,7 +2,7 @@
 import { toFile } from "../../web/playground/chat-file.ts";
 import type { Kept } from "../../web/playground/chat-record.ts";
 import { emptyReply, startExchange } from "../../web/playground/reply.ts";
-import type { Message } from "../../web/playground/request.ts";
+import type { Message } from "../../web/playground/message.ts";
 import { DEFAULTS } from "../../web/playground/settings.ts";
 import { TokenList } from "../../web/playground/token-list.ts";
 import type { Place, Turn } from "../../web/playground/tree.ts";

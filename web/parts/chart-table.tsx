@@ -1,11 +1,17 @@
 // The numbers of a chart, for those who cannot see it or want to read them. Made when it is opened.
 import { useSignal } from "@preact/signals";
-import type { ChartProps } from "./chart.tsx";
 import { TableScroll } from "./table-scroll.tsx";
 
 const MOST_ROWS = 500;
 
-type ChartTableProps = Required<Pick<ChartProps, "title" | "xName" | "xs" | "series" | "format">>;
+interface ChartTableProps {
+  title: string;
+  /** What an x is. */
+  xName: string;
+  xs: readonly number[];
+  series: readonly { label: string; values: readonly (number | null | undefined)[] }[];
+  format: (value: number) => string;
+}
 
 export function ChartTable({ title, xName, xs, series, format }: ChartTableProps) {
   const isOpen = useSignal(false);

@@ -1,6 +1,6 @@
 // One model's side of the conversation: its rounds, the newest at the end.
 
-import { RoundView } from "./round-view.tsx";
+import { placesOf, RoundView } from "./round-view.tsx";
 import { chat, type Side, settings, sides, versions } from "./state.ts";
 import { placeKey, type Round } from "./tree.ts";
 
@@ -41,14 +41,4 @@ function versionsAt({ question, answers, reply }: Round, isNewest: boolean, mode
     ),
     answerVersions: places.length,
   };
-}
-
-/** The newest answers are shown together, so their versions are whole sets. Columns keep to their own model. */
-export function placesOf(question: string, isNewest: boolean, model: string | null) {
-  const places = versions.value.places.get(question) ?? [];
-  return places.filter(({ turn, reply }) => {
-    const answers = chat.value.turns.get(turn);
-    const isOwn = model === null || (answers?.kind === "answers" && answers.exchange.body.model === model);
-    return isOwn && (!isNewest || reply === 0);
-  });
 }

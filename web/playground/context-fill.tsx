@@ -4,7 +4,7 @@ import { useLocation } from "../router.ts";
 import { facts } from "../server-facts.ts";
 import { regenerate } from "./asking.ts";
 import { newChat } from "./chat-actions.ts";
-import type { Message } from "./request.ts";
+import type { Message } from "./message.ts";
 import { chat, isBusy, newest, type Side, sides, update } from "./state.ts";
 import type { Round } from "./tree.ts";
 

@@ -1,6 +1,6 @@
 // What has come of one request: a reducer from the chunks of a stream to the state that the page shows. Replies grow in
 // place; whoever shows them takes a copy per frame (snapshot).
-import type { Body, Message } from "./request.ts";
+import type { Body, Message } from "./message.ts";
 import { TokenList } from "./token-list.ts";
 import { textOf, type WireEntry } from "./tokens.ts";
 

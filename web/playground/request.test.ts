@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { chatBody, continuationBody, extraFields, type Message } from "./request.ts";
+import type { Message } from "./message.ts";
+import { chatBody, continuationBody, extraFields } from "./request.ts";
 import { DEFAULTS } from "./settings.ts";
 
 const TURNS: Message[] = [{ role: "user", content: "Hi" }];

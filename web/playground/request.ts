@@ -1,18 +1,9 @@
 // The body of a chat request from the settings and the conversation.
+import type { Body, Message } from "./message.ts";
 import { constraintFields } from "./constraint.ts";
 import { jsonError } from "./json-error.ts";
 import { constraintOf, type Settings } from "./settings.ts";
 import { toolFields } from "./tools.ts";
-
-export interface Message {
-  role: "system" | "user" | "assistant" | "tool";
-  content: string | null;
-  reasoning?: string;
-  tool_calls?: Record<string, unknown>[];
-  tool_call_id?: string;
-}
-
-export type Body = Record<string, unknown>;
 
 /** `turns` end with what the user or a tool says. `seed`: chosen for this request. Throws a sentence. */
 export function chatBody(settings: Settings, model: string, turns: readonly Message[], seed: number): Body {

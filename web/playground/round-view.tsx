@@ -7,12 +7,11 @@ import { useLocation } from "../router.ts";
 import { edit, regenerate } from "./asking.ts";
 import { Card } from "./card.tsx";
 import { branch, removeTurn } from "./chat-actions.ts";
-import { placesOf } from "./column-view.tsx";
 import { isAboutConstraint } from "./constraint.ts";
 import { distribution } from "./distribution.ts";
 import { isRunning } from "./reply.ts";
 import type { View } from "./settings.ts";
-import { editing, isBusy, pick, sides, update, versions } from "./state.ts";
+import { chat, editing, isBusy, pick, sides, update, versions } from "./state.ts";
 import { ToolResults } from "./tool-results.tsx";
 import { type Answers, placeKey, type Question } from "./tree.ts";
 import { Versions } from "./versions.tsx";
@@ -213,4 +212,14 @@ function Distribution({ texts }: { texts: readonly string[] }) {
       </table>
     </details>
   );
+}
+
+/** The newest answers are shown together, so their versions are whole sets. Columns keep to their own model. */
+export function placesOf(question: string, isNewest: boolean, model: string | null) {
+  const places = versions.value.places.get(question) ?? [];
+  return places.filter(({ turn, reply }) => {
+    const answers = chat.value.turns.get(turn);
+    const isOwn = model === null || (answers?.kind === "answers" && answers.exchange.body.model === model);
+    return isOwn && (!isNewest || reply === 0);
+  });
 }

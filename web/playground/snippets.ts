@@ -1,5 +1,5 @@
 // A request as a command or a program that can be pasted. The key stays out: each reads it from FLYWHEEL_API_KEY.
-import type { Body } from "./request.ts";
+import type { Body } from "./message.ts";
 
 export const LANGUAGES = ["curl", "TypeScript", "Python"] as const;
 export type Language = (typeof LANGUAGES)[number];

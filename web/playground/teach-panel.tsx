@@ -7,7 +7,7 @@ import { NumberField } from "./number-field.tsx";
 import { Panel } from "./panel.tsx";
 import { RatedAnswers } from "./rated-answers.tsx";
 import { asChoice, isRunning } from "./reply.ts";
-import type { Message } from "./request.ts";
+import type { Message } from "./message.ts";
 import { change, type Newest, newest, servedName, settings } from "./state.ts";
 import {
   firstOfSame,

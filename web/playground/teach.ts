@@ -1,7 +1,7 @@
 // Teaching by hand: answers in an order, or with stars, become rewards and a group of trajectories. An answer is unrated until it
 // is rated, and several may share a place.
 import type { Choice, TrajectoryGroup } from "../../src/client/types.ts";
-import type { Message } from "./request.ts";
+import type { Message } from "./message.ts";
 
 export const RATINGS = ["order", "stars"] as const;
 export type Rating = (typeof RATINGS)[number];

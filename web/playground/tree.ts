@@ -2,7 +2,7 @@
 // question. Questions after the same answer, and answers to the same question, are versions of one another. A column shows one
 // way through the tree: what it picked at every fork.
 import { asMessage, type Exchange, type Reply } from "./reply.ts";
-import type { Message } from "./request.ts";
+import type { Message } from "./message.ts";
 import type { OutputKind } from "./settings.ts";
 
 export type TurnId = string;

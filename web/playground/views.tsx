@@ -6,7 +6,7 @@ import { CopyButton } from "../parts/copy-button.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { beside, postJson } from "../server.ts";
 import { asChoice, isRunning } from "./reply.ts";
-import type { Body } from "./request.ts";
+import type { Body } from "./message.ts";
 import { LANGUAGES, type Language, snippet } from "./snippets.ts";
 import { isSpecial } from "./tokens.ts";
 import type { Answers } from "./tree.ts";
