@@ -5,7 +5,7 @@ const outcome = (group: number, trajectory: number, status: string, advantage: n
   ...{ group, trajectory, status, advantage, message: status === "trained" ? null : "why" },
 });
 
-it("tells which tries have another verdict, and how many another advantage", () => {
+it("tells which rollouts have another verdict, and how many another advantage", () => {
   const before = {
     trajectories: [outcome(0, 0, "trained", 1), outcome(0, 1, "trained", -1), outcome(1, 0, "stale", 0)],
   };

@@ -7,9 +7,8 @@ import { useQuery } from "../parts/use-query.ts";
 import { score } from "../playground/scoring.ts";
 import { getJson } from "../server.ts";
 import { type AskedAndGot, askedAndGot } from "./asked.ts";
-import { jobPath, loadNumbers } from "./records.ts";
-import type { Sequence, TokenNumbers } from "./trajectory.ts";
-import { SequenceTokens } from "./try-tokens.tsx";
+import { jobPath, loadNumbers, type Sequence, type TokenNumbers } from "./records.ts";
+import { SequenceTokens } from "./rollout-tokens.tsx";
 
 const MOST_ROWS = 20;
 

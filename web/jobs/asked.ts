@@ -1,5 +1,5 @@
 // What the gradient asked of every token, beside what the step did to it.
-import type { TokenNumbers } from "./trajectory.ts";
+import type { TokenNumbers } from "./records.ts";
 
 export interface Moved {
   /** Position in the sequence. */

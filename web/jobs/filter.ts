@@ -1,5 +1,5 @@
 // Which groups of a job are shown. The filter is in the address, so that a link shares it.
-import type { GroupRow, TryRow } from "./records.ts";
+import type { GroupRow, RolloutRow } from "./records.ts";
 import type { Said } from "./use-said.ts";
 
 export interface Filter {
@@ -58,7 +58,7 @@ export function filterGroups(groups: readonly GroupRow[], filter: Filter, said: 
 }
 
 /** Whether a rollout has the verdict, the reward and the length. */
-export function fits(one: Pick<TryRow, "status" | "reward" | "tokens">, filter: Filter): boolean {
+export function fits(one: Pick<RolloutRow, "status" | "reward" | "tokens">, filter: Filter): boolean {
   if (filter.verdict !== "" && one.status !== filter.verdict) return false;
   return isWithin(one.reward, filter.least, filter.most) && isWithin(one.tokens, filter.shortest, filter.longest);
 }

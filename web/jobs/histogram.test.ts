@@ -15,7 +15,7 @@ it("takes more values than a call takes arguments", () => {
   expect(histogram(many, 7).reduce((sum, { count }) => sum + count, 0)).toBe(300_000);
 });
 
-it("draws tries that have a reward and a length", () => {
+it("draws rollouts that have a reward and a length", () => {
   const row = { trajectory: 0, advantage: 0, trainable_tokens: 1, initial_policy_version: null };
   const trajectories = [
     { ...row, reward: 1, tokens: 10, status: "trained" },
@@ -35,7 +35,7 @@ it("scales, and puts one value in the middle", () => {
   expect([barHeight(0.5, 0.2, 1), barHeight(-1, -1, 1), barHeight(0, 0, 0)]).toEqual([0.5, 0, 0]);
 });
 
-it("counts how many steps ago tries began", () => {
+it("counts how many steps ago rollouts began", () => {
   const row = { trajectory: 0, advantage: 0, trainable_tokens: 1, reward: 1, tokens: 1, status: "trained" };
   const trajectories = [14, 12, null, 14].map((initial_policy_version) => ({ ...row, initial_policy_version }));
   expect(agesOf([{ trajectories }], 14)).toEqual([

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { reasonsOf } from "./left-out.ts";
 
-it("counts every sentence once and names the first try", () => {
+it("counts every sentence once and names the first rollout", () => {
   const entry = (group: number, status: string, message: string | null) => ({
     ...{ group, trajectory: group + 1, status, message, reason: null, reward: 0, advantage: 0 },
   });

@@ -2,9 +2,10 @@
 import { ApiError } from "../../src/client/http.ts";
 import { getJson } from "../server.ts";
 import { messageOf } from "../session.ts";
-import type { TokenNumbers } from "./trajectory.ts";
+import type { TrainingJob } from "../../src/client/types.ts";
+import type { Token } from "../playground/tokens.ts";
 
-export interface TryRow {
+export interface RolloutRow {
   trajectory: number;
   reward: number | null;
   advantage: number | null;
@@ -16,7 +17,7 @@ export interface TryRow {
   initial_policy_version: number | null;
 }
 
-export interface RolloutException {
+interface RolloutException {
   type: string | null;
   message: string;
 }
@@ -28,7 +29,7 @@ export interface GroupRow {
   mean: number | null;
   spread: number | null;
   verdicts: Record<string, number>;
-  trajectories: TryRow[];
+  trajectories: RolloutRow[];
   exceptions: RolloutException[];
 }
 
@@ -82,4 +83,55 @@ export async function loadNumbers(path: string, signal: AbortSignal): Promise<To
     if (error instanceof ApiError && error.status === 404) return messageOf(error);
     throw error;
   });
+}
+
+// One rollout of a job: what was said, its tokens, and what the trainer computed for them.
+
+export interface Sequence {
+  tokens: number[];
+  token_strings: string[];
+  mask: (0 | 1)[];
+  logprobs: (number | null)[];
+  advantages: number[];
+  gradient_step: number | null;
+  gradient_step_tokens: number | null;
+}
+
+export interface Trajectory extends RolloutRow {
+  job_id: string;
+  model_id: string;
+  job_status: TrainingJob["status"];
+  group: number;
+  size: number;
+  from_step: number | null;
+  weight: number | null;
+  message: string | null;
+  messages_and_choices: Record<string, unknown>[];
+  tools: unknown[] | null;
+  metadata: object | null;
+  metrics: object | null;
+  logs: unknown[] | null;
+  sequences: Sequence[];
+  exceptions: RolloutException[];
+}
+
+/** By the names of fields; a value per trained token. */
+export interface TokenNumbers {
+  sequences: { sequence: number; positions: number[]; values: Record<string, (number | null)[]> }[];
+}
+
+export function tokensOf({ tokens, token_strings, logprobs }: Sequence): Token[] {
+  return tokens.map((id, i) => {
+    const text = token_strings[i] ?? `⟨${id}⟩`;
+    return { id, text, bytes: [], logprob: logprobs[i] ?? Number.NaN, top: [] };
+  });
+}
+
+/** The trainer's numbers by field at one place; empty where the token was not trained. */
+export function numbersAt(numbers: TokenNumbers["sequences"][number] | undefined, at: number): Record<string, number> {
+  const row = numbers?.positions.indexOf(at) ?? -1;
+  if (row < 0) return {};
+  return Object.fromEntries(
+    Object.entries(numbers!.values).flatMap(([field, values]) => (values[row] == null ? [] : [[field, values[row]]])),
+  );
 }

@@ -1,6 +1,6 @@
 // The sampled tokens of a sequence beside what a step makes of them.
 import { compareBits, type ReplayResult } from "../playground/bits.ts";
-import type { Sequence, TokenNumbers } from "./trajectory.ts";
+import type { Sequence, TokenNumbers } from "./records.ts";
 
 export interface ScoredAgain {
   /** The places count from the first token of the sequence. */

@@ -7,17 +7,16 @@ import { useNear } from "../parts/use-near.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { verdictWord } from "../policy/rows.ts";
 import { getJson } from "../server.ts";
-import { type TryRow, tryPath } from "./records.ts";
+import { type Trajectory, tryPath, type RolloutRow } from "./records.ts";
 import { wordDiff } from "./token-diff.ts";
-import type { Trajectory } from "./trajectory.ts";
-import { Diff } from "./try-diff.tsx";
+import { Diff } from "./rollout-diff.tsx";
 import { saidBy, turnsOf } from "./turns.ts";
 
 export interface SideBySideProps {
   job: string;
   group: number;
   /** The best first. */
-  rollouts: readonly TryRow[];
+  rollouts: readonly RolloutRow[];
   /** Whether each is compared with the best. */
   isDiff: boolean;
   wanted: string;
@@ -49,7 +48,7 @@ export function SideBySide({ job, group, rollouts, isDiff, wanted }: SideBySideP
 interface RolloutProps {
   job: string;
   group: number;
-  row: TryRow;
+  row: RolloutRow;
   status: TrainingJob["status"];
   /** What the best one said, to be compared with; null: it is shown as it is. */
   best: string | null;

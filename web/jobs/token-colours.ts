@@ -1,6 +1,6 @@
 // What colours the tokens of a rollout. 1 is full heat, −1 is full cold, null is no colour.
 import type { Heat } from "../playground/token-text.tsx";
-import type { Sequence, TokenNumbers } from "./trajectory.ts";
+import type { Sequence, TokenNumbers } from "./records.ts";
 
 /** Those that a user chooses from. The last five are the trainer's. */
 export const COLOURS = [

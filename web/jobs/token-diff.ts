@@ -1,5 +1,5 @@
 // Two rollouts of a group, token by token or word by word: what both have is a longest common subsequence.
-import type { Sequence } from "./trajectory.ts";
+import type { Sequence } from "./records.ts";
 
 export interface DiffRow {
   kind: "both" | "mine" | "theirs";

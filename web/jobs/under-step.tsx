@@ -7,8 +7,8 @@ import { Compared } from "../playground/replay-button.tsx";
 import { score } from "../playground/scoring.ts";
 import { getJson } from "../server.ts";
 import { comparedWith, type ScoredAgain } from "./scored-again.ts";
-import type { Trajectory } from "./trajectory.ts";
-import { SequenceTokens } from "./try-tokens.tsx";
+import type { Trajectory } from "./records.ts";
+import { SequenceTokens } from "./rollout-tokens.tsx";
 
 /** Newest steps to choose from. */
 const MOST_STEPS = 100;

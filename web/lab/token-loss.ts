@@ -1,6 +1,6 @@
 // What the loss asks of every token of a rollout: the trainer's own code, over what the sampler and the trainer recorded.
 import { clipRange, policyLoss } from "../../src/training/gradient/loss.ts";
-import type { Sequence, TokenNumbers } from "../jobs/trajectory.ts";
+import type { Sequence, TokenNumbers } from "../jobs/records.ts";
 import { type Config, lossConfig } from "./knobs.ts";
 import type { Signal } from "./signals.ts";
 

@@ -1,8 +1,7 @@
 // What the lab computes with: the record of the job, of one of its tries, and what only the server can tell about tries that
 // were left out and about the reference policy.
 import type { TrainableModel, TrainingJob } from "../../src/client/types.ts";
-import { type Groups, jobPath, loadGroups, loadNumbers, tryPath } from "../jobs/records.ts";
-import type { Trajectory } from "../jobs/trajectory.ts";
+import { type Groups, jobPath, loadGroups, loadNumbers, type Trajectory, tryPath } from "../jobs/records.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
 import { score } from "../playground/scoring.ts";
 import { getJson, postJson } from "../server.ts";
@@ -24,14 +23,14 @@ export function useJobData(id: string): Query<JobData> {
   });
 }
 
-export interface TryData {
+export interface LabRolloutData {
   record: Trajectory;
   numbers: readonly Numbers[];
   /** Why there are no numbers; null if there are. */
   missing: string | null;
 }
 
-export function useTry(id: string, group: number, trajectory: number): Query<TryData> {
+export function useLabRollout(id: string, group: number, trajectory: number): Query<LabRolloutData> {
   const path = tryPath(id, group, trajectory);
   return useQuery(path, async (signal) => {
     const record = await getJson<Trajectory>(path, { signal });

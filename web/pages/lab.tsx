@@ -2,7 +2,7 @@
 // advantages, clipping and gradients shows at once.
 import { useMemo } from "preact/hooks";
 import { COLOUR_NAMES, COLOURS } from "../jobs/token-colours.ts";
-import type { Sequence } from "../jobs/trajectory.ts";
+import type { Sequence } from "../jobs/records.ts";
 import { useShortcuts } from "../keys.ts";
 import { KnobPanel } from "../lab/knob-panel.tsx";
 import { type Config, changed } from "../lab/knobs.ts";
@@ -11,8 +11,8 @@ import { type LabState, useLab } from "../lab/lab-state.ts";
 import { LabTokens } from "../lab/lab-tokens.tsx";
 import { placeOf, type Signals, signalsOf } from "../lab/signals.ts";
 import { sequenceLoss, stepTokensOf } from "../lab/token-loss.ts";
-import { TryOut } from "../lab/try-out.tsx";
-import { type JobData, type TryData, useJobData, useLeftOut, useReference, useTry } from "../lab/use-lab-data.ts";
+import { LabRollout } from "../lab/lab-rollout.tsx";
+import { type JobData, type LabRolloutData, useJobData, useLeftOut, useReference, useLabRollout } from "../lab/use-lab-data.ts";
 import { Choice } from "../parts/choice.tsx";
 import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useTitle } from "../parts/use-title.ts";
@@ -76,7 +76,7 @@ function Bench({ data }: { data: JobData }) {
     <div class="bench">
       <KnobPanel job={job.config} changes={state.changes} onChange={(changes) => set({ changes })} />
       <div class="job">
-        <TryOut id={job.id} policy={policy.name} config={config} rewards={state.rewards} signals={signals} />
+        <LabRollout id={job.id} policy={policy.name} config={config} rewards={state.rewards} signals={signals} />
         {inView !== null && <p role="status">{inView}</p>}
         <label>
           group{" "}
@@ -127,7 +127,7 @@ interface TryPartProps {
 
 function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartProps) {
   const { group, trajectory } = state;
-  const { data: found, error } = useTry(data.job.id, group, trajectory);
+  const { data: found, error } = useLabRollout(data.job.id, group, trajectory);
   const sequences = useMemo(() => sequencesOf(found, leftOut), [found, leftOut]);
   const isKept = found?.numbers.some(({ values }) => values.reference_kl?.some((value) => value !== null)) === true;
   const isPenalised = Number(config.kl_penalty_coef) > 0 && found !== null && !isKept;
@@ -185,7 +185,7 @@ function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartPro
   );
 }
 
-function sequencesOf(found: TryData | null, leftOut: TryPartProps["leftOut"]): readonly Sequence[] {
+function sequencesOf(found: LabRolloutData | null, leftOut: TryPartProps["leftOut"]): readonly Sequence[] {
   const kept = found?.record.sequences ?? [];
   if (kept.length > 0 || leftOut === undefined) return kept;
   const unknown = { token_strings: [], advantages: [], gradient_step: null, gradient_step_tokens: null };
@@ -193,7 +193,7 @@ function sequencesOf(found: TryData | null, leftOut: TryPartProps["leftOut"]): r
 }
 
 /** What the numbers rest on, where it is less than what the trainer saw. */
-function notesOf(found: TryData, job: Config, isPenalised: boolean, referenceError: string | null): string[] {
+function notesOf(found: LabRolloutData, job: Config, isPenalised: boolean, referenceError: string | null): string[] {
   const notes: string[] = [];
   if (found.missing !== null) notes.push(`${found.missing} So every ratio is 1, as in a job's first gradient step.`);
   if (found.missing === null && job.precalculate_logprobs === true && job.importance_sampling_level !== "token") {

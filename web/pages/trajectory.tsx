@@ -3,11 +3,10 @@
 import { number } from "../format.ts";
 import { AskedGot } from "../jobs/asked-got.tsx";
 import { Conversation } from "../jobs/conversation.tsx";
-import { tryPath } from "../jobs/records.ts";
+import { type Trajectory as Try, tryPath } from "../jobs/records.ts";
 import { COLOURS, type Colour } from "../jobs/token-colours.ts";
-import type { Trajectory as Try } from "../jobs/trajectory.ts";
-import { TryDiff } from "../jobs/try-diff.tsx";
-import { TryTokens } from "../jobs/try-tokens.tsx";
+import { RolloutDiff } from "../jobs/rollout-diff.tsx";
+import { RolloutTokens } from "../jobs/rollout-tokens.tsx";
 import { UnderStep } from "../jobs/under-step.tsx";
 import { useShortcuts } from "../keys.ts";
 import { NeedsScope } from "../parts/needs-scope.tsx";
@@ -72,7 +71,7 @@ function Rollout() {
       <h2>Conversation</h2>
       <Conversation items={data.messages_and_choices} wanted={query.text ?? ""} />
       <h2>Tokens</h2>
-      <TryTokens
+      <RolloutTokens
         path={own}
         sequences={data.sequences}
         isTrained={data.status === "trained" && data.job_status === "COMPLETED"}
@@ -104,7 +103,7 @@ function Rollout() {
           )}
         </select>
       </label>
-      {other !== null && <TryDiff path={tryPath(data.job_id, data.group, other)} sequences={data.sequences} />}
+      {other !== null && <RolloutDiff path={tryPath(data.job_id, data.group, other)} sequences={data.sequences} />}
       <UnderStep data={data} step={query.under ?? ""} onStep={(under) => go(at, { under })} />
       <More data={data} />
     </div>

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { JobRecord } from "../../store/tables/jobs.ts";
 import { mean } from "../../training/data/advantage.ts";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
-import type { KeptSequence, TryVerdict } from "../../training/records/prepared-record.ts";
+import type { KeptSequence, RolloutVerdict } from "../../training/records/prepared-record.ts";
 import type { KeptGroup, KeptTrajectory, RecordReader } from "../../training/records/record-reader.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
@@ -122,7 +122,7 @@ function asSent(sent: JsonObject) {
   };
 }
 
-function presentVerdict(verdict: TryVerdict | undefined) {
+function presentVerdict(verdict: RolloutVerdict | undefined) {
   const status = verdict?.status ?? null;
   return { status, reason: status === "trained" ? null : status, advantage: verdict?.advantage ?? null };
 }

@@ -13,7 +13,7 @@ import { type ExampleReport, type PreparedSft, prepareSft, type SftExample } fro
 import { type TokenSequence, tokenCounts } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
 import { planRl, planSft, rewardSpreadMultiplier } from "../gradient/gradient-plan.ts";
-import type { PreparedTry, TrainedPlace } from "../records/prepared-record.ts";
+import type { PreparedRollout, TrainedPlace } from "../records/prepared-record.ts";
 import { TrainingError } from "../training-error.ts";
 import { readGroups, readInput } from "./job-input.ts";
 
@@ -59,7 +59,7 @@ export interface JobWork {
   optimizer: OptimizerConfig;
   report: JobReport;
   /** For the job's record. */
-  prepared: { tries: PreparedTry[]; groups: number };
+  prepared: { tries: PreparedRollout[]; groups: number };
   /** For the gradient_step event of this step of the plan. ART reads the number of steps from `num_sequences`. */
   eventMetrics(index: number): Record<string, number>;
   /** Metrics of the new policy step. */
@@ -114,7 +114,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
-    prepared: { tries: triesOf(prepared, plan), groups: prepared.groups.length },
+    prepared: { tries: rolloutsOf(prepared, plan), groups: prepared.groups.length },
     eventMetrics: () => jobMetrics,
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     rewardStdDev: rewards.reward_std_dev ?? null,
@@ -144,7 +144,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
-    prepared: { tries: triedExamples(prepared, plan), groups: report.length },
+    prepared: { tries: preparedExamples(prepared, plan), groups: report.length },
     eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
     rewardStdDev: null,
@@ -152,7 +152,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
   };
 }
 
-function triesOf({ report, tokenised, sequences }: PreparedJob, plan: readonly GradientStepPlan[]): PreparedTry[] {
+function rolloutsOf({ report, tokenised, sequences }: PreparedJob, plan: readonly GradientStepPlan[]): PreparedRollout[] {
   const place = (of: { group: number; trajectory: number }) => `${of.group}/${of.trajectory}`;
   const weights = new Map(sequences.map((sequence) => [place(sequence), sequence.weight]));
   const placed = places(sequences, plan);
@@ -162,10 +162,10 @@ function triesOf({ report, tokenised, sequences }: PreparedJob, plan: readonly G
   });
 }
 
-function triedExamples(
+function preparedExamples(
   { report, tokenised, sequences }: PreparedSft,
   plan: readonly GradientStepPlan[],
-): PreparedTry[] {
+): PreparedRollout[] {
   const placed = places(sequences, plan);
   return report.map(({ example, ...verdict }, i) => {
     const signal = verdict.status === "trained" ? 1 : 0;
@@ -177,7 +177,7 @@ function triedExamples(
 function places(
   batch: readonly TokenSequence[],
   plan: readonly GradientStepPlan[],
-): (sequences: readonly TokenSequence[]) => PreparedTry["sequences"] {
+): (sequences: readonly TokenSequence[]) => PreparedRollout["sequences"] {
   // the batch has copies of the sequences with the same ids
   const found = new Map<readonly number[], TrainedPlace>();
   let row = 0;

@@ -7,7 +7,7 @@ import type { TokenSequence } from "../data/token-sequence.ts";
 import { LineFileWriter } from "./line-file.ts";
 
 /** A trajectory or example as it was prepared. */
-export interface PreparedTry {
+export interface PreparedRollout {
   /** Index of its group; examples are groups of one. */
   group: number;
   status: string;
@@ -30,12 +30,12 @@ export interface TrainedPlace {
   stepTokens: number;
 }
 
-export type TryVerdict = Omit<PreparedTry, "group" | "sequences">;
+export type RolloutVerdict = Omit<PreparedRollout, "group" | "sequences">;
 
 export interface PreparedRow {
   /** Number of the line of its first trajectory. */
   line: number;
-  tries: TryVerdict[];
+  tries: RolloutVerdict[];
 }
 
 /** A sequence of a line. null = no log-probability. */
@@ -53,7 +53,7 @@ export interface KeptSequence {
 /** `tries` are in the order of their groups. Groups without any have a row too. Returns the size of the file. */
 export async function writePrepared(
   path: string,
-  tries: Iterable<PreparedTry>,
+  tries: Iterable<PreparedRollout>,
   groups: number,
   take: TakeBytes,
 ): Promise<number> {
@@ -84,6 +84,6 @@ export async function writePrepared(
 }
 
 /** JSON has no NaN, so an unknown log-probability becomes null. */
-function kept({ ids, mask, oldLogprobs, trained }: PreparedTry["sequences"][number]): object {
+function kept({ ids, mask, oldLogprobs, trained }: PreparedRollout["sequences"][number]): object {
   return { ids, mask, logprobs: oldLogprobs, ...(trained ?? { firstRow: null }) };
 }

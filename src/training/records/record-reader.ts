@@ -1,7 +1,7 @@
 // Reads the record of a job: pages of groups, one trajectory, or everything that was sent.
 import { isJsonObject } from "../../json/json.ts";
 import type { LineFile } from "./line-file.ts";
-import type { KeptSequence, PreparedRow, TryVerdict } from "./prepared-record.ts";
+import type { KeptSequence, PreparedRow, RolloutVerdict } from "./prepared-record.ts";
 import type { SentRow } from "./sent-record.ts";
 
 // Finds a text in what was said in a trajectory or an example.
@@ -34,7 +34,7 @@ export interface KeptGroup {
   group: number;
   sent: SentRow;
   /** One per trajectory; null before the job prepared its data. */
-  tries: TryVerdict[] | null;
+  tries: RolloutVerdict[] | null;
 }
 
 export interface KeptTrajectory {
@@ -43,7 +43,7 @@ export interface KeptTrajectory {
   text: string;
   /** Its group likewise, without trajectories; null for an example. */
   groupText: string | null;
-  verdict: TryVerdict | null;
+  verdict: RolloutVerdict | null;
   sequences: KeptSequence[];
 }
 

@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import { useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
 import { type DiffRow, tokenDiff } from "./token-diff.ts";
-import type { Sequence, Trajectory } from "./trajectory.ts";
+import type { Sequence, Trajectory } from "./records.ts";
 
-export function TryDiff({ path, sequences }: { path: string; sequences: readonly Sequence[] }) {
+export function RolloutDiff({ path, sequences }: { path: string; sequences: readonly Sequence[] }) {
   const { data, error } = useQuery(path, (signal) => getJson<Trajectory>(path, { signal }));
   const rows = useMemo(() => data && tokenDiff(data.sequences, sequences), [data, sequences]);
   if (error !== null) return <p class="problem">{error}</p>;

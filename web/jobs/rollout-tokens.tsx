@@ -5,11 +5,10 @@ import { Choice } from "../parts/choice.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { TokenText } from "../playground/token-text.tsx";
 import { label } from "../playground/tokens.ts";
-import { loadNumbers } from "./records.ts";
+import { loadNumbers, numbersAt, type Sequence, type TokenNumbers, tokensOf } from "./records.ts";
 import { COLOUR_NAMES, COLOURS, type Colour, coloursOf } from "./token-colours.ts";
-import { numbersAt, type Sequence, type TokenNumbers, tokensOf } from "./trajectory.ts";
 
-export interface TryTokensProps {
+export interface RolloutTokensProps {
   path: string;
   sequences: readonly Sequence[];
   /** The trainer has numbers of trained rollouts only. */
@@ -20,7 +19,7 @@ export interface TryTokensProps {
 
 const NOT_TRAINED = "It was not trained, so there are no numbers of the trainer: no gradient, no ratio, no entropy.";
 
-export function TryTokens({ path, sequences, isTrained, colour, onColour }: TryTokensProps) {
+export function RolloutTokens({ path, sequences, isTrained, colour, onColour }: RolloutTokensProps) {
   const { data, error } = useQuery(`${path} ${isTrained}`, async (signal) =>
     isTrained ? loadNumbers(path, signal) : NOT_TRAINED,
   );

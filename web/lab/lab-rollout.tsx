@@ -12,7 +12,7 @@ import type { Config } from "./knobs.ts";
 import { placeOf, type Rewards, type Signals } from "./signals.ts";
 import type { DryRun } from "./use-lab-data.ts";
 
-export interface TryOutProps {
+export interface LabRolloutProps {
   id: string;
   policy: string;
   config: Config;
@@ -27,7 +27,7 @@ interface Agreement {
   difference: number;
 }
 
-export function TryOut({ id, policy, config, rewards, signals }: TryOutProps) {
+export function LabRollout({ id, policy, config, rewards, signals }: LabRolloutProps) {
   const { route } = useLocation();
   const state = useSignal<Agreement | string | null>(null);
   const body = {
