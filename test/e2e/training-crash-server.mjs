@@ -9,7 +9,7 @@ import { openSqlite } from "../../dist/store/sqlite.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
 import { SharedFolder } from "../../dist/training/files/shared-folder.js";
-import { Workspace } from "../../dist/training/files/workspace.js";
+import { StepFolders } from "../../dist/training/files/step-folders.js";
 import { ProcessTrainer } from "../../dist/training/process/process-trainer.js";
 import { ForkedProcess } from "../../dist/training/process/trainer-process.js";
 import { TrainingService } from "../../dist/training/service.js";
@@ -36,7 +36,7 @@ const base = {
 const training = join(folder, "training");
 const service = new TrainingService({
   store: database ? await openPostgres(database) : openSqlite(join(folder, "flywheel.db")),
-  workspace: new Workspace(training, new SharedFolder(training, 0)),
+  workspace: new StepFolders(training, new SharedFolder(training, 0)),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
     start: () =>

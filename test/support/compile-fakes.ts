@@ -17,7 +17,7 @@ export function compileFakes(...files: string[]): CompiledFakes {
   const out = mkdtempSync(join(tmpdir(), "flywheel-fakes-"));
   const config = join(out, "tsconfig.json");
   const compilerOptions = { noEmit: false, outDir: out, rootDir: root, noCheck: true, types: [] };
-  const sources = files.map((file) => join(root, "test/fakes", file));
+  const sources = files.map((file) => join(root, "test/support", file));
   writeFileSync(
     config,
     JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files: sources, include: [] }),
@@ -25,7 +25,7 @@ export function compileFakes(...files: string[]): CompiledFakes {
   writeFileSync(join(out, "package.json"), JSON.stringify({ type: "module" }));
   execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", config], { stdio: "pipe" });
   return {
-    url: (file) => pathToFileURL(join(out, "test/fakes", file.replace(/\.ts$/, ".js"))).href,
+    url: (file) => pathToFileURL(join(out, "test/support", file.replace(/\.ts$/, ".js"))).href,
     remove: () => rmSync(out, { recursive: true, force: true }),
   };
 }

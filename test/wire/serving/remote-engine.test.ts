@@ -128,7 +128,7 @@ const CHATS: Record<string, object> = {
   "a regular expression": { structured_outputs: { regex: "[a-c]{3}-[0-9]{2}" }, logprobs: true, top_logprobs: 2 },
   "a choice": { structured_outputs: { choice: ["yes", "no", "perhaps"] }, n: 2, seed: 1, temperature: 2 },
   "a choice without end": { structured_outputs: { choice: ["yes", "no"] }, ignore_eos: true },
-  "a grammar": { structured_outputs: { grammar: 'root ::= ("a" | "b")+ ".." ' } },
+  "a grammar": { structured_outputs: { grammar: 'root ::= ("a" | "b")+ "." ' } },
   "a structural tag": {
     response_format: {
       type: "structural_tag",

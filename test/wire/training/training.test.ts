@@ -339,7 +339,7 @@ describe("jobs", () => {
     const bad = await server.call("POST", "/v1/preview/sft-training-jobs", {
       ...{ model_id: id, training_data: [{ messages: [{ role: "user", content: "q1" }] }], training_data_url: "x" },
     });
-    expect(bad.json.detail.map((issue: { loc: unknown[] }) => issue.loc.join(".."))).toEqual([
+    expect(bad.json.detail.map((issue: { loc: unknown[] }) => issue.loc.join("."))).toEqual([
       ...["body.training_data.0.messages", "body.training_data_url"],
     ]);
   });
