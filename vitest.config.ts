@@ -10,12 +10,12 @@ const TIER = process.env.FLYWHEEL_TIER;
 
 /** Tests with processes, browsers and databases, and those that take long. */
 const SYSTEM = [
-  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,tiers,web}/**",
+  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,tiers,web}/**/*.test.ts",
   "test/wire/cli/*.test.ts",
   "test/wire/serving/{data-parallel,database,fleet,remote-engine}.test.ts",
   "test/wire/{generation/lifecycle,http/uds}.test.ts",
   "test/reference/{batch-invariance,trainer}.test.ts",
-  "test/gguf/**",
+  "test/gguf/**/*.test.ts",
   "src/store/postgres/*.test.ts",
   "src/api/http/streams.stalled-reader.test.ts",
   "src/app/embedded-engine.test.ts",
@@ -27,11 +27,11 @@ const SECURITY = ["test/security/**/*.test.ts"];
 
 /** What is tried in more ways than each change needs. */
 const MATRIX = [
-  "test/torch/**",
+  "test/torch/**/*.test.ts",
   "test/wire/generation/fuzz.test.ts",
   "test/reference/{family-tasks,minimind,rounded-gradients,rounded-logits}.test.ts",
   "test/e2e/{mini,structured-output*,training-learns}.test.ts",
-  "test/mini/**",
+  "test/mini/**/*.test.ts",
 ];
 
 /** Tests over HTTP that ask an engine. */
