@@ -44,7 +44,7 @@ export class LocalKeyKeeper {
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#work.idle();
-    // The file first: a database that is away must not keep it. Tokens that stay then expire.
+    // The file first: a database that is unreachable must not keep it. Tokens that stay then expire.
     await this.#warned(async () => {
       removeLocalKey(this.#options.dataDir, this.#made);
       for (const secret of this.#made) await this.#tokens.removeLocal(secret);

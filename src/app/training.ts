@@ -160,7 +160,7 @@ export const createTraining: CreateExtension = async (service, store) => {
   };
 };
 
-/** Jobs are accepted without a worker, and wait. If the store is away again, nobody knows who is there. */
+/** Jobs are accepted without a worker, and wait. If the store is unreachable again, nobody knows who is there. */
 async function sayWhoTrains(servers: ServerTable, log: Log): Promise<void> {
   const listed = await servers.list().catch(() => null);
   if (listed === null || listed.some(({ role, silentMs }) => role !== "api" && silentMs < ALIVE_MS)) return;

@@ -48,7 +48,7 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** Whether something failed only because the database is away. After a CommitUnknown it may have been done nevertheless. */
+/** Whether something failed only because the database is unreachable. After a CommitUnknown it may have been done nevertheless. */
 export function isStoreUnreachable(error: unknown): boolean {
   return error instanceof StoreUnreachable || error instanceof CommitUnknown;
 }

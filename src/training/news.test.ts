@@ -9,7 +9,7 @@ it("survives a first look that fails: it can be closed, and watched later", asyn
   let isAway = true;
   const newsTable = {
     heads: async () => {
-      if (isAway) throw new Error("the database is away");
+      if (isAway) throw new Error("the database is unreachable");
       return { events: 0, jobs: 0, models: 0 };
     },
     ...{ jobs: async () => [], steps: async () => [], deletedModels: async () => [] },
@@ -19,7 +19,7 @@ it("survives a first look that fails: it can be closed, and watched later", asyn
   const journal = { watchAll: () => () => {} };
   const feed = new NewsFeed(context as unknown as Context, journal as unknown as JobJournal);
   const watchers = [feed.watch(null, null, () => {}), feed.watch(null, null, () => {})];
-  for (const watcher of watchers) await expect(watcher).rejects.toThrow("the database is away");
+  for (const watcher of watchers) await expect(watcher).rejects.toThrow("the database is unreachable");
   await feed.close();
   isAway = false;
   expect(await feed.watch(null, null, () => {})).toMatchObject({ news: [] });

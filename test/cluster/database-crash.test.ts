@@ -11,7 +11,7 @@ import { Learner } from "./learner.ts";
 const RESTARTS = Number(process.env.FLYWHEEL_TEST_RESTARTS ?? 3);
 const SEED = Number(process.env.FLYWHEEL_TEST_SEED ?? 24);
 const EVERY_MS = 5_000;
-/** How long a call of the store waits for a server that is away, and some time for a busy machine. */
+/** How long a call of the store waits for a server that is unreachable, and some time for a busy machine. */
 const REFUSED_MS = [2_500, 60_000] as const;
 
 let deployment: Deployment;
@@ -64,7 +64,7 @@ it(`${RESTARTS} restarts under load lose nothing, and break no stream (seed ${SE
   expect(await deployment.finish(clients.flatMap(({ accepted }) => [...accepted]))).toEqual([]);
 });
 
-it("while it is away, the base model answers, trained ones are refused for now, and jobs go on", async () => {
+it("while it is unreachable, the base model answers, trained ones are refused for now, and jobs go on", async () => {
   deployment = await Deployment.start({ names: ["api-1", "worker-1"] });
   const { requests, postgres, store } = deployment;
   const learner = await Learner.register("agent", requests, new Chance(SEED), 4);

@@ -168,7 +168,7 @@ it("a server with a small cache serves many steps, and never drops one that a re
   lease.release();
 });
 
-it("a job whose bucket is away waits for it, before it trains and before it publishes", async () => {
+it("a job whose bucket is unreachable waits for it, before it trains and before it publishes", async () => {
   const [api, worker] = [await start(false), await start(true, { trainer: fakeTrainer(20) })];
   const { id } = await newModel(api);
   s3().fail({ kind: "hang up", method: "PUT", match: /step-1-/ });

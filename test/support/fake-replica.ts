@@ -69,7 +69,7 @@ export class FakeReplica implements Replica {
     return this.#adapters.slots.filter((slot) => slot !== null);
   }
 
-  /** Every stream breaks, now. `told`: the fleet learns at once that it is away. */
+  /** Every stream breaks, now. `told`: the fleet learns at once that it is unreachable. */
   die(told = true): void {
     this.state = "away";
     for (const open of [...this.#open]) this.#lose(open, [...open.live]);

@@ -53,7 +53,7 @@ export async function violations({ store, folder, ...rest }: Evidence): Promise<
 /** The reply when the database crashed during a commit: only the client can know what it wanted. */
 export const OUTCOME_UNKNOWN = "Look whether it took effect before you repeat it.";
 
-/** While a server stops, the database is away or the disk is full, clients are told so, and when to try again. */
+/** While a server stops, the database is unreachable or the disk is full, clients are told so, and when to try again. */
 function undeclared(errors: readonly ServerError[]): string[] {
   return errors
     .filter(({ status, retryAfter }) => status !== 507 && !(status === 503 && retryAfter))

@@ -238,7 +238,7 @@ export class AccessWatch {
       () => null,
       (error: unknown) => error,
     );
-    // a database that is away says nothing about a token
+    // a database that is unreachable says nothing about a token
     if (!(why instanceof ServiceError) || why.status !== 401) return;
     const watchers = [...(this.#watched.get(credentials) ?? [])];
     this.#forget(credentials);

@@ -83,7 +83,7 @@ describe("adapters of a fleet", () => {
     await engine.close();
   });
 
-  it("that were unloaded while a replica was away go when it comes back", async () => {
+  it("that were unloaded while a replica was unreachable go when it comes back", async () => {
     const [a, b] = [new FakeReplica("a", { maxLoras: 1 }), new FakeReplica("b", { maxLoras: 1 })];
     const { engine } = await startFleet([a, b]);
     await engine.loadAdapter("red");

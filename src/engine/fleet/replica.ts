@@ -50,7 +50,7 @@ export interface Replica {
   close(): Promise<void>;
 }
 
-// An embedded engine as a replica. While its thread restarts it is away, and what it ran goes on elsewhere.
+// An embedded engine as a replica. While its thread restarts it is unreachable, and what it ran goes on elsewhere.
 
 /** An engine that may die and start again: WorkerEngine. */
 export interface RestartingEngine extends Engine {

@@ -50,7 +50,7 @@ function labelOf(labels: string | undefined, name: string): number | null {
 
 export interface ProbeTimes {
   intervalMs: number;
-  /** Silence after which a server is away. */
+  /** Silence after which a server is unreachable. */
   silenceMs: number;
 }
 

@@ -183,7 +183,7 @@ export class RemoteReplica implements Replica {
       this.#notice(`an engine is ${next}`, { engine: this.name, ...(why === null ? {} : { why }) });
     }
     this.#state = next;
-    if (next === "away") this.#loseAll(why ?? "it is away");
+    if (next === "away") this.#loseAll(why ?? "it is unreachable");
     this.onChange?.();
   }
 

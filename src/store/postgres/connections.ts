@@ -126,7 +126,7 @@ function readInt8(text: string): number {
   return value;
 }
 
-// Connections to PostgreSQL. When the server is away, calls wait for it a moment and then fail; all of them together try
+// Connections to PostgreSQL. When the server is unreachable, calls wait for it a moment and then fail; all of them together try
 // it again with growing pauses, so that many waiting calls do not become many attempts.
 
 /** How long a call waits for a server that cannot be reached. */
@@ -149,7 +149,7 @@ export function clientConfig(url: string): pg.ClientConfig {
   };
 }
 
-/** The pool's own limit is off: it would count waiting for a busy server as a server that is away. */
+/** The pool's own limit is off: it would count waiting for a busy server as a server that is unreachable. */
 class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super({ ...config, connectionTimeoutMillis: UNREACHABLE_MS });

@@ -251,7 +251,7 @@ describe("a pooler that gives each transaction another connection", () => {
   });
 });
 
-describe("a server that is away", () => {
+describe("a server that is unreachable", () => {
   it("makes calls fail after 3 seconds, and serves them once it is back", async () => {
     const proxy = await openProxy();
     const store = await openStore(proxy.url);

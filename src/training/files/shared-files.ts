@@ -12,7 +12,7 @@ export function hasFile(path: string): boolean {
 export interface Access {
   /** Ends the wait for the files, with its reason. */
   signal?: AbortSignal;
-  /** A job waits long for a storage that is away: its work would be lost. A request does not. */
+  /** A job waits long for a storage that is unreachable: its work would be lost. A request does not. */
   patient?: boolean;
 }
 

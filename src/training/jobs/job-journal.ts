@@ -25,7 +25,7 @@ type JournalContext = Pick<
   "transaction" | "jobTable" | "eventTable" | "hints" | "workspace" | "observer" | "log"
 >;
 
-/** How often to try again while the database is away. */
+/** How often to try again while the database is unreachable. */
 const RETRY_MS = 1_000;
 
 /** null: something may have happened elsewhere; the table knows. */
@@ -118,7 +118,7 @@ export class JobJournal {
   }
 
   /**
-   * Commits an event with this id and what belongs to it. A job goes on while the database is away, so this waits for it.
+   * Commits an event with this id and what belongs to it. A job goes on while the database is unreachable, so this waits for it.
    * If it was lost in a commit and is away for long, the event shows later whether the commit took effect.
    */
   async #record(relaxed: boolean, work: (tx: Tables, id: string) => Promise<JobEvent>): Promise<JobEvent> {

@@ -175,7 +175,7 @@ export class JobRunner {
     }
   }
 
-  /** Nobody else may wake this server: the disk is full, or the database away. */
+  /** Nobody else may wake this server: the disk is full, or the database unreachable. */
   #lookLater(): void {
     clearTimeout(this.#later);
     if (!this.#closed) this.#later = setTimeout(() => void this.pump(), RETRY_MS).unref();
@@ -202,9 +202,9 @@ export class JobRunner {
         log.warn("training job dropped: another server has it, or it is over", { job: job.id, epoch: lease.epoch });
         return;
       }
-      const away = isStoreUnreachable(error);
-      if (away) log.warn("training job put back: the database is away", { job: job.id, error });
-      if (away || (error instanceof Stop && error.kind === "shutdown")) {
+      const unreachable = isStoreUnreachable(error);
+      if (unreachable) log.warn("training job put back: the database is unreachable", { job: job.id, error });
+      if (unreachable || (error instanceof Stop && error.kind === "shutdown")) {
         await this.#requeue(lease);
         return;
       }

@@ -49,7 +49,7 @@ export interface TrainedStep {
   atLeast?: number;
   /** For what the step takes beyond what was set aside for the job. */
   room: Reservation;
-  /** Ends the wait for a storage that is away. */
+  /** Ends the wait for a storage that is unreachable. */
   signal: AbortSignal;
 }
 

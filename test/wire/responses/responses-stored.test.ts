@@ -167,7 +167,7 @@ describe("stored responses", () => {
     expect((await server.get(`/v1/responses/${response.id}`)).status).toBe(404);
   });
 
-  it("are answered without being kept when the store is away", async () => {
+  it("are answered without being kept when the store is unreachable", async () => {
     const save = vi.spyOn(server.service.responses, "save").mockRejectedValue(new StoreUnreachable("gone"));
     const log = vi.spyOn(server.service.log, "error").mockImplementation(() => {});
     try {

@@ -1,4 +1,4 @@
-// A server whose database is PostgreSQL, and what is left of it while the database is away.
+// A server whose database is PostgreSQL, and what is left of it while the database is unreachable.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTraining } from "../../../src/app/training.ts";

@@ -108,7 +108,7 @@ it("repeats requests that the server puts off or cuts off", async () => {
   expect(await bucket.download("file", join(folder, "cut"))).toMatchObject({ sha256: one.sha256 });
 });
 
-it("says that a server is away, after it tried again", async () => {
+it("says that a server is unreachable, after it tried again", async () => {
   const bucket = await open();
   s3().fail({ kind: "slow down" });
   const slow = await refusal(bucket.remove("x"));

@@ -165,7 +165,7 @@ it("a publication that fails leaves nothing, and its staging folder stays", asyn
   await one.workspace.publish(staging, "m", 1);
 });
 
-it("a job waits for a bucket that is away; a request does not, and neither waits for one that refuses", async () => {
+it("a job waits for a bucket that is unreachable; a request does not, and neither waits for one that refuses", async () => {
   const one = await server();
   s3().fail({ kind: "hang up" });
   await expect(one.workspace.publish(staged(one), "m", 1)).rejects.toThrow(StorageUnavailable);

@@ -40,7 +40,7 @@ export interface BucketSettings {
   /** Bound for the local copies of steps. */
   cacheBytes: number;
   log: Log;
-  /** How long a job waits for a bucket that is away, in milliseconds. */
+  /** How long a job waits for a bucket that is unreachable, in milliseconds. */
   patienceMs?: number;
 }
 
@@ -83,7 +83,7 @@ export class SharedBucket implements SharedFiles {
         await this.#bucket.putBytes(`${path}/${MANIFEST}`, text, { isNew: true, signal: access.signal });
       });
     } catch (error) {
-      // what is left in a bucket that is away is cleared away later
+      // what is left in a bucket that is unreachable is cleared away later
       if (error instanceof StorageUnavailable && error.passing) throw error;
       await this.#removeObjects(path).catch((left: unknown) => {
         this.#log.warn("objects of a step that was not published are still there", { path, error: left });
