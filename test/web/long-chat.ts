@@ -1,8 +1,8 @@
 // A chat of many turns, as a file of the page has it: for the test and the measurement of writing in one.
 import { toFile } from "../../web/playground/chat-file.ts";
 import type { Kept } from "../../web/playground/chat-record.ts";
-import { emptyReply, startExchange } from "../../web/playground/reply.ts";
 import type { Message } from "../../web/playground/message.ts";
+import { emptyReply, startExchange } from "../../web/playground/reply.ts";
 import { DEFAULTS } from "../../web/playground/settings.ts";
 import { TokenList } from "../../web/playground/token-list.ts";
 import type { Place, Turn } from "../../web/playground/tree.ts";

@@ -1,9 +1,9 @@
 // Jobs and their records as the server tells them.
 import { ApiError } from "../../src/client/http.ts";
-import { getJson } from "../server.ts";
-import { messageOf } from "../session.ts";
 import type { TrainingJob } from "../../src/client/types.ts";
 import type { Token } from "../playground/tokens.ts";
+import { getJson } from "../server.ts";
+import { messageOf } from "../session.ts";
 
 export interface RolloutRow {
   trajectory: number;

@@ -2,8 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
-import { type DiffRow, tokenDiff } from "./token-diff.ts";
 import type { Sequence, Trajectory } from "./records.ts";
+import { type DiffRow, tokenDiff } from "./token-diff.ts";
 
 export function RolloutDiff({ path, sequences }: { path: string; sequences: readonly Sequence[] }) {
   const { data, error } = useQuery(path, (signal) => getJson<Trajectory>(path, { signal }));

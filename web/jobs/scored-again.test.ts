@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { comparedWith } from "./scored-again.ts";
 import type { Sequence } from "./records.ts";
+import { comparedWith } from "./scored-again.ts";
 
 const SEQUENCE = {
   ...{ tokens: [7, 8, 9], token_strings: ["a", "b", "c"], mask: [0, 1, 1], logprobs: [null, -1, -2] },

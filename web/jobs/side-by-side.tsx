@@ -7,9 +7,9 @@ import { useNear } from "../parts/use-near.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { verdictWord } from "../policy/rows.ts";
 import { getJson } from "../server.ts";
-import { type Trajectory, tryPath, type RolloutRow } from "./records.ts";
-import { wordDiff } from "./token-diff.ts";
+import { type RolloutRow, type Trajectory, tryPath } from "./records.ts";
 import { Diff } from "./rollout-diff.tsx";
+import { wordDiff } from "./token-diff.ts";
 import { saidBy, turnsOf } from "./turns.ts";
 
 export interface SideBySideProps {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { tokenDiff } from "./token-diff.ts";
 import type { Sequence } from "./records.ts";
+import { tokenDiff } from "./token-diff.ts";
 
 const sequence = (...texts: string[]): Sequence => ({
   ...{ tokens: texts.map((_text, i) => i), token_strings: texts },

@@ -6,9 +6,9 @@ import { useQuery } from "../parts/use-query.ts";
 import { Compared } from "../playground/replay-button.tsx";
 import { score } from "../playground/scoring.ts";
 import { getJson } from "../server.ts";
-import { comparedWith, type ScoredAgain } from "./scored-again.ts";
 import type { Trajectory } from "./records.ts";
 import { SequenceTokens } from "./rollout-tokens.tsx";
+import { comparedWith, type ScoredAgain } from "./scored-again.ts";
 
 /** Newest steps to choose from. */
 const MOST_STEPS = 100;

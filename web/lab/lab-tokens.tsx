@@ -1,8 +1,8 @@
 // The tokens of a rollout with what the loss asks of each, now and in the job.
 import { count, number } from "../format.ts";
-import type { Colour } from "../jobs/token-colours.ts";
 import type { Sequence } from "../jobs/records.ts";
 import { SequenceTokens } from "../jobs/rollout-tokens.tsx";
+import type { Colour } from "../jobs/token-colours.ts";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import type { Numbers, SequenceLoss } from "./token-loss.ts";
 

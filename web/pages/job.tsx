@@ -9,7 +9,7 @@ import { GroupList } from "../jobs/group-list.tsx";
 import { JobCurves } from "../jobs/job-curves.tsx";
 import { JobDetails } from "../jobs/job-details.tsx";
 import { JobHead } from "../jobs/job-head.tsx";
-import { type Groups, GROUPS_PER_PAGE, jobPath } from "../jobs/records.ts";
+import { GROUPS_PER_PAGE, type Groups, jobPath } from "../jobs/records.ts";
 import { RepeatButton } from "../jobs/repeat-button.tsx";
 import { useJob } from "../jobs/use-job.ts";
 import { useSaid } from "../jobs/use-said.ts";

@@ -1,18 +1,25 @@
 // Loss lab: the trainer's own arithmetic over the record of a job. Settings and rewards can be changed, and what they do to
 // advantages, clipping and gradients shows at once.
 import { useMemo } from "preact/hooks";
-import { COLOUR_NAMES, COLOURS } from "../jobs/token-colours.ts";
 import type { Sequence } from "../jobs/records.ts";
+import { COLOUR_NAMES, COLOURS } from "../jobs/token-colours.ts";
 import { useShortcuts } from "../keys.ts";
 import { KnobPanel } from "../lab/knob-panel.tsx";
 import { type Config, changed } from "../lab/knobs.ts";
 import { LabGroup } from "../lab/lab-group.tsx";
+import { LabRollout } from "../lab/lab-rollout.tsx";
 import { type LabState, useLab } from "../lab/lab-state.ts";
 import { LabTokens } from "../lab/lab-tokens.tsx";
 import { placeOf, type Signals, signalsOf } from "../lab/signals.ts";
 import { sequenceLoss, stepTokensOf } from "../lab/token-loss.ts";
-import { LabRollout } from "../lab/lab-rollout.tsx";
-import { type JobData, type LabRolloutData, useJobData, useLeftOut, useReference, useLabRollout } from "../lab/use-lab-data.ts";
+import {
+  type JobData,
+  type LabRolloutData,
+  useJobData,
+  useLabRollout,
+  useLeftOut,
+  useReference,
+} from "../lab/use-lab-data.ts";
 import { Choice } from "../parts/choice.tsx";
 import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useTitle } from "../parts/use-title.ts";

@@ -8,8 +8,8 @@ import {
   toAnswersRecord,
   toRecord,
 } from "./chat-record.ts";
-import { type Exchange, emptyReply, startExchange, type ToolCall } from "./reply.ts";
 import type { Body, Message } from "./message.ts";
+import { type Exchange, emptyReply, startExchange, type ToolCall } from "./reply.ts";
 import { DEFAULTS, fromQuery } from "./settings.ts";
 import { TokenList } from "./token-list.ts";
 import type { WireEntry } from "./tokens.ts";

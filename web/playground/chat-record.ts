@@ -1,8 +1,9 @@
 // A chat as the browser's database keeps it, and as a file carries it. Its turns and all it says are one record; tokens are
 // beside it, one record per set of answers, so that a word more in the box does not write them again. Messages are kept once and
 // named by requests, because every request repeats all that was said before.
-import type { Exchange, Reply } from "./reply.ts";
+
 import type { Body, Message } from "./message.ts";
+import type { Exchange, Reply } from "./reply.ts";
 import { DEFAULTS, type Settings } from "./settings.ts";
 import { type PackedTokens, TokenList } from "./token-list.ts";
 import { type Answers, type Column, newId, type Question, type Turn, type TurnId, type Turns } from "./tree.ts";

@@ -1,7 +1,8 @@
 // The body of a chat request from the settings and the conversation.
-import type { Body, Message } from "./message.ts";
+
 import { constraintFields } from "./constraint.ts";
 import { jsonError } from "./json-error.ts";
+import type { Body, Message } from "./message.ts";
 import { constraintOf, type Settings } from "./settings.ts";
 import { toolFields } from "./tools.ts";
 

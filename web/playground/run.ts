@@ -3,8 +3,8 @@ import { ApiError, isConnectionFault, sleep } from "../../src/client/http.ts";
 import { serverSentEvents } from "../../src/client/server-sent-events.ts";
 import { call, watched, whenBack } from "../server.ts";
 import { messageOf } from "../session.ts";
-import { addContinuation, addEvent, type Exchange, fail, isRunning, type Reply, startExchange } from "./reply.ts";
 import type { Body } from "./message.ts";
+import { addContinuation, addEvent, type Exchange, fail, isRunning, type Reply, startExchange } from "./reply.ts";
 
 /**
  * Runs a chat request to its end. `show` is called at most once per frame, and at the end. When the connection breaks, the

@@ -3,8 +3,8 @@
 import { computed, signal } from "@preact/signals";
 import { models } from "../models.ts";
 import { type Chat, titleOf } from "./chat-record.ts";
-import { type Exchange, isRunning } from "./reply.ts";
 import type { Message } from "./message.ts";
+import { type Exchange, isRunning } from "./reply.ts";
 import { isWorking } from "./running.ts";
 import { DEFAULTS, type Settings } from "./settings.ts";
 import { type Answers, type Column, newId, type Round, type TurnId, versionsOf, wayOf } from "./tree.ts";

@@ -3,11 +3,11 @@ import { useSignal } from "@preact/signals";
 import { number, percent } from "../format.ts";
 import { models } from "../models.ts";
 import { Choice } from "../parts/choice.tsx";
+import type { Message } from "./message.ts";
 import { NumberField } from "./number-field.tsx";
 import { Panel } from "./panel.tsx";
 import { RatedAnswers } from "./rated-answers.tsx";
 import { asChoice, isRunning } from "./reply.ts";
-import type { Message } from "./message.ts";
 import { change, type Newest, newest, servedName, settings } from "./state.ts";
 import {
   firstOfSame,

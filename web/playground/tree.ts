@@ -1,8 +1,9 @@
 // A chat is a tree of turns. A question follows an answer, or begins the chat; a set of answers is what one request brought for a
 // question. Questions after the same answer, and answers to the same question, are versions of one another. A column shows one
 // way through the tree: what it picked at every fork.
-import { asMessage, type Exchange, type Reply } from "./reply.ts";
+
 import type { Message } from "./message.ts";
+import { asMessage, type Exchange, type Reply } from "./reply.ts";
 import type { OutputKind } from "./settings.ts";
 
 export type TurnId = string;

@@ -152,7 +152,10 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
   };
 }
 
-function rolloutsOf({ report, tokenised, sequences }: PreparedJob, plan: readonly GradientStepPlan[]): PreparedRollout[] {
+function rolloutsOf(
+  { report, tokenised, sequences }: PreparedJob,
+  plan: readonly GradientStepPlan[],
+): PreparedRollout[] {
   const place = (of: { group: number; trajectory: number }) => `${of.group}/${of.trajectory}`;
   const weights = new Map(sequences.map((sequence) => [place(sequence), sequence.weight]));
   const placed = places(sequences, plan);
