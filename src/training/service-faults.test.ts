@@ -22,6 +22,7 @@ import { ModelTable } from "../store/tables/models.ts";
 import { RL_DEFAULTS } from "./config.ts";
 import { StepFolders } from "./files/step-folders.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
+import { StepRetention } from "./steps/step-upkeep.ts";
 
 const start = benchesOfTest();
 const wrong = async ({ store, service, folder }: TrainingBench) => {
@@ -153,10 +154,23 @@ describe("faults", () => {
     const bench = await start();
     const model = await newModel(bench);
     for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
+    let inUse = () => {};
+    const used = new Promise<void>((resolve) => (inUse = resolve));
+    const { remove } = StepRetention.prototype;
+    const removing = vi.spyOn(StepRetention.prototype, "remove").mockImplementation(async function (
+      this: StepRetention,
+      id,
+      step,
+    ) {
+      if (step === 2) await used;
+      return remove.call(this, id, step);
+    });
     const deleting = bench.service.models.deleteSteps(model.id, "me", [1, 2]);
     const lease = await bench.service.policies.acquire("agent@2", "me");
+    inUse();
     expect(await deleting).toMatchObject({ deletedCount: 1, keptSteps: [2] });
     expect(existsSync(stepFolder(bench, model.id, 2))).toBe(true);
+    removing.mockRestore();
     lease!.release();
   });
 
