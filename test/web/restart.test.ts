@@ -25,7 +25,8 @@ inBrowser("a server that is started again", (bench) => {
     const model = ["--model", LLAMA, "--served-model-name", "tiny", "--dtype", "float32"];
     const flags = ["--port", port, "--data", data, "--api-key", KEY, ...model];
     const trainer = ["--trainer", "torch", "--trainer-dtype", "float32", "--trainer-command", fakeTrainer];
-    const args = [program, "serve", ...flags, ...trainer, "--threads", "1", "--log-level", "error"];
+    const passed = ["--trainer-env", "FAKE_TRAINER_HELD_BY"];
+    const args = [program, "serve", ...flags, ...trainer, ...passed, "--threads", "1", "--log-level", "error"];
     const env = { ...process.env, FAKE_TRAINER_HELD_BY: hold };
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env });
     running.add(child);

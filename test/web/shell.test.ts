@@ -120,13 +120,13 @@ inBrowser("the frame of the page", (bench) => {
     await page.getByRole("button", { name: "Enter" }).waitFor();
   });
 
-  it("tells a token without training why it sees no policies and jobs, and asks for none", async () => {
+  it("says on a server that does not train why it has no policies and jobs, and asks for none", async () => {
     const wish = { name: "talker", scopes: ["inference"] };
     const { token } = await (await server.post("/v1/tokens", wish)).json();
     const page = await bench.open(server.url, { key: token });
     for (const path of ["/policies", "/policies/x", "/jobs/x", "/jobs/x/0/0"]) {
       await page.goto(`${server.url}${path}`); // a refused request would be an error of the console
-      await page.getByText("need a token with the scope training").waitFor();
+      await page.getByText("This server does not train").waitFor();
     }
     await page.getByRole("link", { name: "To the playground" }).click();
     await page.getByLabel("Message", { exact: true }).waitFor();

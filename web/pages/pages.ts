@@ -8,8 +8,6 @@ export interface PageRow {
   path: string;
   title: string;
   key: string | null;
-  /** It is about training: whoever may not train is told so instead. */
-  trains?: true;
   /** Reads the parts of the path with useRoute(). */
   component: () => JSX.Element;
 }
@@ -18,21 +16,18 @@ export const PAGES: readonly PageRow[] = [
   { path: "/", title: "Play", key: "c", component: Playground },
   {
     path: "/policies",
-    trains: true,
     title: "Policies",
     key: "p",
     component: lazy(async () => (await import("./policies.tsx")).Policies),
   },
   {
     path: "/policies/:id",
-    trains: true,
     title: "Policy",
     key: null,
     component: lazy(async () => (await import("./policy.tsx")).Policy),
   },
   {
     path: "/jobs",
-    trains: true,
     title: "Jobs",
     key: "j",
     component: lazy(async () => (await import("./jobs.tsx")).Jobs),
@@ -46,28 +41,24 @@ export const PAGES: readonly PageRow[] = [
   { path: "/access", title: "Access", key: "a", component: lazy(async () => (await import("./access.tsx")).Access) },
   {
     path: "/jobs/:id",
-    trains: true,
     title: "Job",
     key: null,
     component: lazy(async () => (await import("./job.tsx")).Job),
   },
   {
     path: "/jobs/:id/lab",
-    trains: true,
     title: "Loss lab",
     key: null,
     component: lazy(async () => (await import("./lab.tsx")).Lab),
   },
   {
     path: "/jobs/:id/:group",
-    trains: true,
     title: "Group",
     key: null,
     component: lazy(async () => (await import("./group.tsx")).Group),
   },
   {
     path: "/jobs/:id/:group/:trajectory",
-    trains: true,
     title: "Rollout",
     key: null,
     component: lazy(async () => (await import("./trajectory.tsx")).Trajectory),

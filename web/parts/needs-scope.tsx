@@ -27,6 +27,7 @@ export function NeedsScope({ scope, title, children }: NeedsScopeProps) {
           <code>flywheel tokens create NAME --scope inference,{scope}</code>
         </p>
       )}
+      <a href="/">To the playground</a>
     </section>
   );
 }

@@ -4,9 +4,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { JobNotices } from "../jobs/job-notices.tsx";
 import { useShortcuts } from "../keys.ts";
-import { NoTraining } from "../pages/no-training.tsx";
 import { NotFound } from "../pages/not-found.tsx";
-import { PAGES, type PageRow } from "../pages/pages.ts";
+import { PAGES } from "../pages/pages.ts";
 import { forgetAll } from "../playground/keeping.ts";
 import { useLocation, useRoute } from "../router.ts";
 import { facts, may, me } from "../server-facts.ts";
@@ -20,6 +19,7 @@ export function Shell() {
   const location = useLocation();
   const { pattern } = useRoute();
   const page = PAGES.find(({ path }) => path === pattern);
+  const Page = page?.component;
   const isHelpOpen = useSignal(false);
   const toggleHelp = () => {
     isHelpOpen.value = !isHelpOpen.value;
@@ -81,21 +81,12 @@ export function Shell() {
         <ServerState />
         {may("training") && facts.value?.features.training === true && <JobNotices />}
         <main id="content" tabIndex={-1}>
-          <PageOrReason page={page} />
+          {Page === undefined ? <NotFound /> : <Page />}
         </main>
       </div>
       <Help isOpen={isHelpOpen.value} onClose={toggleHelp} />
     </div>
   );
-}
-
-/** What a page about training asks for is refused to others: it is not asked before it is known who is here. */
-function PageOrReason({ page }: { page: PageRow | undefined }) {
-  if (page === undefined) return <NotFound />;
-  const { trains, component: Page } = page;
-  if (trains !== true) return <Page />;
-  if (me.value === null) return null;
-  return may("training") && facts.value?.features.training !== false ? <Page /> : <NoTraining />;
 }
 
 /** A page's own parts belong to it: /policies/x is among the policies. */
