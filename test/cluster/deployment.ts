@@ -95,7 +95,16 @@ export class Deployment {
       ...{ name, program, role: name.startsWith("api") ? "api" : "worker", port: await freePort() },
       args: [
         ...["--model", join(ROOT, "test/fixtures/llama"), "--served-model-name", "tiny", "--dtype", "float32"],
-        ...["--trainer", "torch", "--trainer-dtype", "float32", "--trainer-command", trainer],
+        ...[
+          "--trainer",
+          "torch",
+          "--trainer-dtype",
+          "float32",
+          "--trainer-command",
+          trainer,
+          "--trainer-env",
+          "FAKE_TRAINER_*",
+        ],
         ...["--api-key", this.key, "--threads", "1", "--lora-rank", "4", "--lora-alpha", "8"],
         ...["--job-lease", String(LEASE_MS / 1000), "--step-grace", "0", "--log-level", "info"],
         ...["--data", data, "--storage", this.storage, "--database", database, ...(this.#options.args ?? [])],
