@@ -8,7 +8,9 @@ const ROUNDS = 3;
 const MAX_RUNNING = 64;
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ config: { maxNumSeqs: MAX_RUNNING }, runner: { numBlocks: 2048 } });
+  // A step takes some milliseconds, as a model's does: else requests would end as fast as they come, and none would wait.
+  const before = () => new Promise<void>((resolve) => setTimeout(resolve, 4));
+  server = await startTestServer({ config: { maxNumSeqs: MAX_RUNNING }, runner: { numBlocks: 2048, before } });
 });
 afterAll(() => server.close());
 
