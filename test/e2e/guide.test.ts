@@ -12,8 +12,8 @@ import { loadConfig } from "../../src/config/load.ts";
 import { need, needing } from "../support/needs.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-/** Where a reader has installed OpenAI's client. */
-const project = join(root, "test/clients");
+/** Where a reader is: in the checkout, or in a project that has OpenAI's client. */
+const folderOf = (block: string) => (block.includes('"openai"') ? join(root, "test/clients") : root);
 const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");
 const blocks = [...guide.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)].map((match) => match[1]!);
 /** What each block must print, in the order of the guide. Independent of what the model knows. */
@@ -53,7 +53,7 @@ needing(need("curl", hasCurl)).describe("the guide works as pasted", () => {
   it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))("block %i", async (_i, block, shows) => {
     const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
     const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {
-      execFile("bash", ["-e", "-o", "pipefail", "-c", block], { env, cwd: project }, (error, out, err) =>
+      execFile("bash", ["-e", "-o", "pipefail", "-c", block], { env, cwd: folderOf(block) }, (error, out, err) =>
         resolve({ error, out, err }),
       );
     });
