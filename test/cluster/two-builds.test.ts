@@ -14,7 +14,7 @@ import { ROOT } from "./member.ts";
 const NEW_VERSION = "99.0.0";
 /** What a migration may do: add. */
 const SQL =
-  "ALTER TABLE jobs ADD COLUMN note TEXT; ALTER TABLE steps ADD COLUMN note TEXT; CREATE TABLE notes (id TEXT)";
+  "ALTER TABLE jobs ADD COLUMN note TEXT; ALTER TABLE steps ADD COLUMN note TEXT; CREATE TABLE later_additions (id TEXT)";
 
 let deployment: Deployment;
 afterEach(() => deployment.close());
@@ -31,7 +31,7 @@ function newerBuild(): string {
   const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ ...manifest, version: NEW_VERSION }));
   const file = join(folder, "dist", "store", "migrations.js");
-  const migration = JSON.stringify({ name: "notes", sqlite: SQL, postgres: SQL });
+  const migration = JSON.stringify({ name: "later_additions", sqlite: SQL, postgres: SQL });
   const text = readFileSync(file, "utf8").replace(/(export const MIGRATIONS = \[[^;]*)\];/, `$1${migration}];`);
   expect(text).toContain(migration);
   writeFileSync(file, text);
