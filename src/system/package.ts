@@ -1,11 +1,15 @@
 // Where this package is and which version it has.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
-// The version of the package, read once from package.json, one level above both src/ and dist/.
+/** The nearest package.json above this file, wherever it was compiled to: dist/, bench/dist/, test/simulation/dist/. */
+function manifestFile(): URL {
+  let file = new URL("../../package.json", import.meta.url);
+  while (!existsSync(file) && file.pathname !== "/package.json") file = new URL("../package.json", file);
+  return file;
+}
 
-const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
+// Read once.
+const manifest = JSON.parse(readFileSync(manifestFile(), "utf8")) as { version: string };
 
 export const PACKAGE_VERSION: string = manifest.version;
 

@@ -333,7 +333,7 @@ inBrowser("the page of a job", (bench) => {
       });
       await during("filter", async () => {
         await page.getByLabel("verdict").selectOption("trained");
-        await expect.poll(() => lines(page).count()).toBe(10);
+        await expect.poll(() => lines(page).first().getAttribute("aria-setsize")).toBe("10");
         await page.getByLabel("verdict").selectOption("");
         await page.getByLabel("Text in tasks and rollouts").pressSequentially("Task 99");
         await page.getByText("said in 8 rollouts").first().waitFor();

@@ -59,11 +59,16 @@ inBrowser("a server that is started again", (bench) => {
     const page = await bench.open(`${first.url}/jobs/${job.id}`, { key: KEY });
     const policies = await bench.open(`${first.url}/policies`, { key: KEY });
     await policies.getByText(/● running/).waitFor();
+    /** With which id each tab asked its own stream for what it missed. */
     const resumed: Record<string, string[]> = { job: [], policies: [] };
-    for (const [name, tab] of Object.entries({ job: page, policies })) {
+    const streams = {
+      job: [page, `/training-jobs/${job.id}/events`],
+      policies: [policies, "/preview/events"],
+    } as const;
+    for (const [name, [tab, path]] of Object.entries(streams)) {
       tab.on("request", (request) => {
         const last = request.headers()["last-event-id"];
-        if (last !== undefined) resumed[name]!.push(last);
+        if (last !== undefined && request.url().includes(path)) resumed[name]!.push(last);
       });
     }
     await page.getByText("1 of 480 gradient steps").waitFor();

@@ -126,12 +126,3 @@ export function tokensOf({ tokens, token_strings, logprobs }: Sequence): Token[]
     return { id, text, bytes: [], logprob: logprobs[i] ?? Number.NaN, top: [] };
   });
 }
-
-/** The trainer's numbers by field at one place; empty where the token was not trained. */
-export function numbersAt(numbers: TokenNumbers["sequences"][number] | undefined, at: number): Record<string, number> {
-  const row = numbers?.positions.indexOf(at) ?? -1;
-  if (row < 0) return {};
-  return Object.fromEntries(
-    Object.entries(numbers!.values).flatMap(([field, values]) => (values[row] == null ? [] : [[field, values[row]]])),
-  );
-}

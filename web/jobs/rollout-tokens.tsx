@@ -5,8 +5,8 @@ import { Choice } from "../parts/choice.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { TokenText } from "../playground/token-text.tsx";
 import { label } from "../playground/tokens.ts";
-import { loadNumbers, numbersAt, type Sequence, type TokenNumbers, tokensOf } from "./records.ts";
-import { COLOUR_NAMES, COLOURS, type Colour, coloursOf } from "./token-colours.ts";
+import { loadNumbers, type Sequence, type TokenNumbers, tokensOf } from "./records.ts";
+import { COLOUR_NAMES, COLOURS, type Colour, coloursOf, numbersAt } from "./token-colours.ts";
 
 export interface RolloutTokensProps {
   path: string;

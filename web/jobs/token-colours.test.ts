@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { numbersAt, type Sequence } from "./records.ts";
-import { coloursOf } from "./token-colours.ts";
+import type { Sequence } from "./records.ts";
+import { coloursOf, numbersAt } from "./token-colours.ts";
 
 const sequence: Sequence = {
   ...{ tokens: [5, 6, 7], token_strings: ["a", "b", "c"], mask: [0, 1, 1] },

@@ -65,6 +65,15 @@ function byLargest(values: readonly (number | null)[]): (number | null)[] {
   return values.map((value) => (value === null || largest === 0 ? null : value / largest));
 }
 
+/** The trainer's numbers by field at one place; empty where the token was not trained. */
+export function numbersAt(numbers: TokenNumbers["sequences"][number] | undefined, at: number): Record<string, number> {
+  const row = numbers?.positions.indexOf(at) ?? -1;
+  if (row < 0) return {};
+  return Object.fromEntries(
+    Object.entries(numbers!.values).flatMap(([field, values]) => (values[row] == null ? [] : [[field, values[row]]])),
+  );
+}
+
 function clamp(value: number): number {
   return Math.max(-1, Math.min(1, value));
 }

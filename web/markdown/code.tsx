@@ -3,10 +3,9 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { useOverflow } from "../parts/use-overflow.ts";
-import { languageOf } from "./languages.ts";
+import { LONGEST_COLOURED, languageOf } from "./languages.ts";
 
-/** Longer code has no colours: nobody reads them. While it grows it is drawn again for every token. */
-const LONGEST = 15_000;
+/** Code that grows is drawn again for every token. */
 const LONGEST_OPEN = 4_000;
 
 /** Loaded with the first code that has a language. */
@@ -28,7 +27,7 @@ function load(): void {
 export function Code({ text, info, isOpen }: { text: string; info: string; isOpen: boolean }) {
   const { name, grammar } = languageOf(info);
   const { box, isWider } = useOverflow<HTMLPreElement>();
-  const isColoured = grammar !== null && text.length <= (isOpen ? LONGEST_OPEN : LONGEST);
+  const isColoured = grammar !== null && text.length <= (isOpen ? LONGEST_OPEN : LONGEST_COLOURED);
   useEffect(() => {
     if (isColoured) load();
   }, [isColoured]);

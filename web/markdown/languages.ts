@@ -1,5 +1,8 @@
 // Languages by the names that fences give them.
 
+/** Longer code has no colours: nobody reads them, and hostile text takes the square of its length. In UTF-16 code units. */
+export const LONGEST_COLOURED = 10_000;
+
 /** What is shown → the grammar that colours it (null: none), and further names. */
 const LANGUAGES: readonly (readonly [shown: string, grammar: string | null, ...names: string[]])[] = [
   ["Assembly", "asm", "asm", "assembly", "nasm"],
