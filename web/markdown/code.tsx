@@ -3,10 +3,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { useOverflow } from "../parts/use-overflow.ts";
-import { LONGEST_COLOURED, languageOf } from "./languages.ts";
-
-/** Code that grows is drawn again for every token. */
-const LONGEST_OPEN = 4_000;
+import { isColourable, languageOf } from "./languages.ts";
 
 /** Loaded with the first code that has a language. */
 const colours = signal<typeof import("./highlight.ts") | null>(null);
@@ -27,7 +24,7 @@ function load(): void {
 export function Code({ text, info, isOpen }: { text: string; info: string; isOpen: boolean }) {
   const { name, grammar } = languageOf(info);
   const { box, isWider } = useOverflow<HTMLPreElement>();
-  const isColoured = grammar !== null && text.length <= (isOpen ? LONGEST_OPEN : LONGEST_COLOURED);
+  const isColoured = grammar !== null && isColourable(text, isOpen);
   useEffect(() => {
     if (isColoured) load();
   }, [isColoured]);

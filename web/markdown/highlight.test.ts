@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runsOf } from "./highlight.ts";
-import { LONGEST_COLOURED, languageOf } from "./languages.ts";
+import { isColourable, languageOf } from "./languages.ts";
 
 describe("code", () => {
   it("has colours by its language", () => {
@@ -56,11 +56,22 @@ describe("code", () => {
     expect(languageOf("constructor").grammar).toBe(null);
   });
 
+  it("is left as it is where it is long, has a long line, or grows to some length", () => {
+    const code = "x = 1\n".repeat(2_500);
+    expect([isColourable(code, false), isColourable(code, true)]).toEqual([true, false]);
+    expect(isColourable(`${code}x`, false)).toBe(false);
+    expect(isColourable("1e".repeat(500), true)).toBe(true);
+    expect(isColourable(`a\n1${"1e".repeat(500)}`, true)).toBe(false);
+  });
+
   it("takes no long time for what no one would write", () => {
     for (const part of ['"', "'", "`", "/*", "<a ", "$" + "{", "\\", "f(", "{", '"""', "#", "a.", "1e", "<!--"]) {
       for (const grammar of ["ts", "py", "html", "md"]) {
+        const line = `${part.repeat(1_000 / part.length)}\n`;
+        const text = line.repeat(15_000 / line.length);
+        expect(isColourable(text, false)).toBe(true);
         const before = process.cpuUsage();
-        runsOf(part.repeat(LONGEST_COLOURED / part.length), grammar);
+        runsOf(text, grammar);
         // CPU time in microseconds
         expect([part, grammar, process.cpuUsage(before).user < 1e6]).toEqual([part, grammar, true]);
       }

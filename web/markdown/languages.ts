@@ -1,8 +1,5 @@
 // Languages by the names that fences give them.
 
-/** Longer code has no colours: nobody reads them, and hostile text takes the square of its length. In UTF-16 code units. */
-export const LONGEST_COLOURED = 10_000;
-
 /** What is shown → the grammar that colours it (null: none), and further names. */
 const LANGUAGES: readonly (readonly [shown: string, grammar: string | null, ...names: string[]])[] = [
   ["Assembly", "asm", "asm", "assembly", "nasm"],
@@ -51,4 +48,18 @@ const LONGEST_NAME = 30;
 export function languageOf(info: string): { name: string; grammar: string | null } {
   const word = (/^\{?\.?([^\s{},:]*)/.exec(info.trim())?.[1] ?? "").slice(0, LONGEST_NAME);
   return BY_NAME.get(word.toLowerCase()) ?? { name: word, grammar: null };
+}
+
+/** In UTF-16 code units. Code that grows is coloured again for every token. */
+const LONGEST = 15_000;
+const LONGEST_GROWING = 4_000;
+const LONGEST_LINE = 1_000;
+
+/**
+ * Longer code has no colours: nobody reads them. Nor has code with a line that nobody would write: finding its words takes the
+ * square of the line's length.
+ */
+export function isColourable(code: string, isGrowing: boolean): boolean {
+  if (code.length > (isGrowing ? LONGEST_GROWING : LONGEST)) return false;
+  return code.split("\n").every((line) => line.length <= LONGEST_LINE);
 }
