@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Size, sizes } from "./models/random-checkpoint.ts";
-import { cells, engines, type Plan, precisions } from "./plan.ts";
+import { cells, type EngineName, engines, type PeerName, type Plan, peers, precisions } from "./plan.ts";
 
 export interface Flags {
   plan: Plan;
@@ -25,6 +25,8 @@ export const USAGE = `npm run bench -- [options]
   --repeats N           repetitions of every cell; prompts get three times as many (default: 5, quick 3)
   --precisions LIST     some of ${precisions.join(",")}
   --engines LIST        some of ${engines.join(",")}
+  --peer NAME=WHERE     also llama-batched-bench=PATH, llama.cpp's own benchmark program, or ollama=URL, a running
+                        server; may be given for each
   --out DIR             where the results go (default: bench/results; "-" only prints them)`;
 
 /** Throws an error whose message is for the user. */
@@ -39,10 +41,12 @@ export function readFlags(args: readonly string[]): Flags {
       repeats: { type: "string" },
       precisions: { type: "string" },
       engines: { type: "string" },
+      peer: { type: "string", multiple: true, default: [] },
       out: { type: "string" },
     },
   });
   const { quick } = values;
+  const others = Object.fromEntries(values.peer.map(peer));
   return {
     quick,
     model: values.model ?? null,
@@ -53,9 +57,20 @@ export function readFlags(args: readonly string[]): Flags {
       repeats: count("--repeats", values.repeats, quick ? 3 : 5),
       cells: cells(quick),
       precisions: some("--precisions", values.precisions, precisions, quick ? ["f32", "int8"] : precisions),
-      engines: some("--engines", values.engines, engines, engines),
+      engines: [
+        ...some<EngineName>("--engines", values.engines, engines, engines),
+        ...peers.filter((name) => name in others),
+      ],
+      peers: others,
     },
   };
+}
+
+function peer(text: string): [PeerName, string] {
+  const [, name, where] = /^([^=]*)=(.+)$/s.exec(text) ?? [];
+  const known = peers.find((each) => each === name);
+  if (known === undefined) throw new Error(`--peer takes ${peers.join(" or ")}, "=" and where it is; found "${text}"`);
+  return [known, where!];
 }
 
 function count(flag: string, text: string | undefined, otherwise: number): number {

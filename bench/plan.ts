@@ -3,7 +3,10 @@
 import type { Precision } from "./contenders/contender.ts";
 
 export const engines = ["flywheel", "llama.cpp", "transformers.js"] as const;
-export type EngineName = (typeof engines)[number];
+/** Programs of the reader's own, named by --peer. */
+export const peers = ["llama-batched-bench", "ollama"] as const;
+export type PeerName = (typeof peers)[number];
+export type EngineName = (typeof engines)[number] | PeerName;
 
 export const precisions = ["f32", "f16", "int8", "int4"] as const satisfies readonly Precision[];
 
@@ -15,6 +18,8 @@ export interface Plan {
   cells: readonly Cell[];
   precisions: readonly Precision[];
   engines: readonly EngineName[];
+  /** The path of the program, or the URL of the server. */
+  peers: Readonly<Partial<Record<PeerName, string>>>;
 }
 
 /** Repetitions of a cell. A prompt gets more, because it is a single pass of under a second and a decode lap is many steps. */
@@ -42,6 +47,11 @@ export function entrants(plan: Plan, precision: Precision): Entrant[] {
   const llama = { ...plain, engine: "llama.cpp", weights: GGUF_WEIGHTS[precision] } as const;
   all.push({ ...llama, settings: { flashAttention: true } });
   all.push({ ...llama, variant: "plain attention", settings: { flashAttention: false } });
+  const { "llama-batched-bench": program, ollama: url } = plan.peers;
+  const batched = { ...plain, engine: "llama-batched-bench", weights: GGUF_WEIGHTS[precision] } as const;
+  all.push({ ...batched, settings: { program, flashAttention: true } });
+  all.push({ ...batched, variant: "plain attention", settings: { program, flashAttention: false } });
+  all.push({ ...plain, engine: "ollama", weights: GGUF_WEIGHTS[precision], settings: { url } });
   const onnx = ONNX_WEIGHTS[precision];
   if (onnx !== undefined) all.push({ ...plain, engine: "transformers.js", weights: onnx });
   return all.filter(({ engine }) => plan.engines.includes(engine));

@@ -36,6 +36,8 @@ const MODULES: Readonly<Record<EngineName, string>> = {
   flywheel: "./contenders/flywheel.js",
   "llama.cpp": "./contenders/llama-cpp.js",
   "transformers.js": "./contenders/transformers-js.js",
+  "llama-batched-bench": "./contenders/llama-batched-bench.js",
+  ollama: "./contenders/ollama.js",
 };
 
 /** A text of random ids, whose log-probabilities and continuation are compared between engines. */

@@ -22,9 +22,9 @@ export interface Contender {
   /** Decodes `steps` tokens for each of them, after one unmeasured step. Repeatable: it always starts at the prompt's end. */
   decode(): Promise<Lap>;
   finishDecode(): Promise<void>;
-  /** Natural log-probability of every token after the first, given the tokens before it. */
+  /** Natural log-probability of every token after the first, given the tokens before it; empty if the engine cannot tell. */
   score(tokens: number[]): Promise<number[]>;
-  /** The most likely continuation. */
+  /** The most likely continuation; empty if the engine cannot tell. */
   greedy(prompt: number[], count: number): Promise<number[]>;
 }
 

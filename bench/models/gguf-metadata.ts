@@ -22,6 +22,9 @@ const uint32 = (value: number): GgufValue => ({ type: "uint32", value });
 const float32 = (value: number): GgufValue => ({ type: "float32", value });
 const string = (value: string): GgufValue => ({ type: "string", value });
 
+/** llama.cpp's kinds of tokens. */
+const [NORMAL, USER_DEFINED] = [1, 4];
+
 export function ggufMetadata(config: ModelConfig, type: GgmlType): Entries {
   const architecture = ARCHITECTURE[config.family];
   const shape: Entries = {
@@ -38,7 +41,6 @@ export function ggufMetadata(config: ModelConfig, type: GgmlType): Entries {
     ...ofFamily(config),
   };
   const ids = Array.from({ length: config.vocabSize }, (_, id) => id);
-  const normal = 1;
   return {
     "general.architecture": string(architecture),
     "general.name": string("benchmark"),
@@ -47,11 +49,16 @@ export function ggufMetadata(config: ModelConfig, type: GgmlType): Entries {
     "tokenizer.ggml.model": string("gpt2"),
     "tokenizer.ggml.pre": string("gpt-2"),
     "tokenizer.ggml.tokens": { type: "strings", value: ids.map((id) => `t${id}`) },
-    "tokenizer.ggml.token_type": { type: "int32s", value: ids.map(() => normal) },
+    "tokenizer.ggml.token_type": { type: "int32s", value: ids.map(() => NORMAL) },
     "tokenizer.ggml.merges": { type: "strings", value: ["t 1"] },
     "tokenizer.ggml.bos_token_id": uint32(config.bosTokenId ?? 0),
     "tokenizer.ggml.eos_token_id": uint32(config.eosTokenIds[0] ?? 0),
   };
+}
+
+/** For an engine that takes texts only: "t17t4" is tokens 17 and 4, because every token counts as one that a user defined. */
+export function spelledTokens({ vocabSize }: ModelConfig): Entries {
+  return { "tokenizer.ggml.token_type": { type: "int32s", value: new Array<number>(vocabSize).fill(USER_DEFINED) } };
 }
 
 /** GPT-2 does not rotate. Gemma 3's layers with a window have a base of their own, which files leave out. */

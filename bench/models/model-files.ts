@@ -8,6 +8,7 @@ import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint/chec
 import type { Precision } from "../contenders/contender.ts";
 import type { EngineName } from "../plan.ts";
 import type { GgmlType } from "./ggml-blocks.ts";
+import { spelledTokens } from "./gguf-metadata.ts";
 import { writeGgufModel } from "./gguf-model.ts";
 import { writeOnnxModel } from "./onnx-export.ts";
 import type { ExportPrecision } from "./onnx-export-linear.ts";
@@ -32,9 +33,16 @@ export class ModelFiles {
     switch (engine) {
       case "flywheel":
         return this.checkpoint.path;
-      case "llama.cpp": {
+      case "llama.cpp":
+      case "llama-batched-bench": {
         const path = join(this.#folder, `${precision}.gguf`);
         if (!existsSync(path)) writeGgufModel(this.checkpoint, path, GGUF_TYPE[precision]);
+        return path;
+      }
+      case "ollama": {
+        const path = join(this.#folder, `${precision}-texts.gguf`);
+        if (!existsSync(path))
+          writeGgufModel(this.checkpoint, path, GGUF_TYPE[precision], spelledTokens(this.checkpoint.config));
         return path;
       }
       case "transformers.js": {

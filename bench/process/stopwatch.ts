@@ -6,6 +6,7 @@ import type { Memory } from "./child-messages.ts";
 export interface Lap {
   tokens: number;
   seconds: number;
+  /** NaN: not known. */
   cpuSeconds: number;
 }
 

@@ -40,7 +40,8 @@ export function productsSpeed({ int8Products }: BenchResults, cell: Cell, per: P
 
 function speedOf(lapsByCell: ReadonlyMap<string, readonly Lap[]>, cell: Cell, per: Per): number | null {
   const laps = lapsByCell.get(cellName(cell));
-  return laps === undefined ? null : median(laps.map((lap) => lap.tokens / lap[per]));
+  const known = laps?.filter((lap) => !Number.isNaN(lap[per])) ?? [];
+  return known.length === 0 ? null : median(known.map((lap) => lap.tokens / lap[per]));
 }
 
 /** The fastest of an engine's variants in a cell. */

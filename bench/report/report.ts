@@ -1,6 +1,6 @@
 // Writes the results as a Markdown page.
 
-import { type Cell, type EngineName, entrantLabel } from "../plan.ts";
+import { type Cell, type EngineName, entrantLabel, peers } from "../plan.ts";
 import { weightCounts } from "./flops.ts";
 import {
   agreements,
@@ -113,7 +113,9 @@ function productsSection(results: BenchResults, cells: readonly Cell[]): string[
 }
 
 function memoryTable({ entrants }: BenchResults): string {
-  const rows = entrants.map(({ entrant, afterPrefill, atEnd }) => [
+  // a peer is a program beside the process that is measured
+  const measured = entrants.filter(({ entrant }) => peers.every((name) => name !== entrant.engine));
+  const rows = measured.map(({ entrant, afterPrefill, atEnd }) => [
     entrantLabel(entrant),
     ...[afterPrefill.residentBytes, afterPrefill.peakBytes, atEnd.peakBytes].map(mebi),
   ]);
