@@ -67,14 +67,14 @@ function encodeQ8(weights: Float32Array): Uint8Array {
   const scales = new Float32Array(blocks);
   const bytes = new Uint8Array(encodedBytes("q8_0", weights.length));
   for (let block = 0; block < blocks; block++) {
-    const values = weights.subarray(block * BLOCK, (block + 1) * BLOCK);
+    const from = block * BLOCK;
     let largest = 0;
-    for (const value of values) largest = Math.max(largest, Math.abs(value));
+    for (let i = from; i < from + BLOCK; i++) largest = Math.max(largest, Math.abs(weights[i]!));
     const scale = Math.fround(largest / 127);
     scales[block] = scale;
     const inverse = scale === 0 ? 0 : Math.fround(1 / scale);
     const at = block * (2 + BLOCK) + 2;
-    for (let i = 0; i < BLOCK; i++) bytes[at + i] = roundAway(Math.fround(values[i]! * inverse));
+    for (let i = 0; i < BLOCK; i++) bytes[at + i] = roundAway(Math.fround(weights[from + i]! * inverse));
   }
   writeScales(bytes, scales, 2 + BLOCK);
   return bytes;
@@ -87,15 +87,15 @@ function encodeQ4(weights: Float32Array): Uint8Array {
   const scales = new Float32Array(blocks);
   const bytes = new Uint8Array(encodedBytes("q4_0", weights.length));
   for (let block = 0; block < blocks; block++) {
-    const values = weights.subarray(block * BLOCK, (block + 1) * BLOCK);
+    const from = block * BLOCK;
     let extreme = 0;
-    for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
+    for (let i = from; i < from + BLOCK; i++) if (Math.abs(weights[i]!) > Math.abs(extreme)) extreme = weights[i]!;
     const scale = Math.fround(extreme / -8);
     scales[block] = scale;
     const inverse = scale === 0 ? 0 : Math.fround(1 / scale);
     const level = (value: number) => Math.min(15, Math.floor(Math.fround(value * inverse) + 8.5));
     const at = block * (2 + half) + 2;
-    for (let i = 0; i < half; i++) bytes[at + i] = level(values[i]!) | (level(values[i + half]!) << 4);
+    for (let i = 0; i < half; i++) bytes[at + i] = level(weights[from + i]!) | (level(weights[from + i + half]!) << 4);
   }
   writeScales(bytes, scales, 2 + half);
   return bytes;
@@ -108,5 +108,5 @@ function writeScales(bytes: Uint8Array, scales: Float32Array, stride: number): v
 
 /** Rounds halves away from zero, like C's roundf. */
 function roundAway(value: number): number {
-  return Math.sign(value) * Math.round(Math.abs(value));
+  return (value < 0 ? value - 0.5 : value + 0.5) | 0;
 }

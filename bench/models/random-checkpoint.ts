@@ -32,6 +32,9 @@ export const shapes = {
 export type Size = keyof typeof shapes;
 export const sizes = Object.keys(shapes) as readonly Size[];
 
+/** So many random numbers make all weights, because drawing billions takes minutes. A prime, so that no two rows are equal. */
+const REUSED = 1_048_573;
+
 /** Writes config.json and weights, a file for each layer so that large models need little memory. */
 export function writeRandomCheckpoint(folder: string, shape: Shape & { headDim?: number }, positions = 4096): void {
   const isQwen = shape.headDim !== undefined;
@@ -58,9 +61,14 @@ export function writeRandomCheckpoint(folder: string, shape: Shape & { headDim?:
   const random = new Random(43);
   const dtype = isQwen ? "BF16" : "F32";
   let tensors: TensorToWrite[] = [];
+  const normals = Float32Array.from({ length: REUSED }, () => random.normal());
   const add = (name: string, size: readonly number[], mean: number, deviation: number): void => {
     const values = new Float32Array(size.reduce((product, n) => product * n, 1));
-    for (let i = 0; i < values.length; i++) values[i] = mean + deviation * random.normal();
+    let at = random.below(REUSED);
+    for (let i = 0; i < values.length; i++) {
+      values[i] = mean + deviation * normals[at]!;
+      at = at + 1 === REUSED ? 0 : at + 1;
+    }
     tensors.push({ name, shape: size, values, dtype });
   };
   const fileOf: Record<string, string> = {};
