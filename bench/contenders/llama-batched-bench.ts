@@ -20,9 +20,12 @@ interface Line {
   t_tg: number;
 }
 
+/** Tokens of its context: it warms up with 16, in a batch that fits. */
+const LEAST_ROOM = 64;
+
 export async function create({ program, model, threads, flashAttention }: Options): Promise<Contender> {
   const run = async (prompt: number, batch: number, steps: number): Promise<Line> => {
-    const room = batch * (prompt + steps);
+    const room = Math.max(LEAST_ROOM, batch * (prompt + steps));
     const sizes = ["-npp", prompt, "-ntg", steps, "-npl", batch, "-c", room, "-t", threads, "-tb", threads].map(String);
     // -pps: the sequences have one prompt, computed once
     const args = ["-m", model, ...sizes, "-pps", "-fa", flashAttention ? "on" : "off", "--output-format", "jsonl"];

@@ -58,7 +58,7 @@ console.log("\\nllama_perf_context_print: load time = 1 ms");
     await contender.prepareDecode([1, 2, 3, 4], 16, 10);
     expect(await contender.decode()).toEqual({ tokens: 160, seconds: 2, cpuSeconds: Number.NaN });
     const [, prefill, decode] = readFileSync(calls, "utf8").split("\n");
-    expect(prefill).toContain("-npp 3 -ntg 1 -npl 1 -c 4 -t 2 -tb 2 -pps -fa off");
+    expect(prefill).toContain("-npp 3 -ntg 1 -npl 1 -c 64 -t 2 -tb 2 -pps -fa off");
     expect(decode).toContain("-npp 4 -ntg 10 -npl 16 -c 224");
   });
 
