@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { freshStores, STORES, statementsOf } from "../../test/support/stores.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 import { ResponseTable } from "./tables/responses.ts";
 import { tablesOn } from "./tables/tables.ts";
 import { type CreatedToken, TokenStore } from "./tokens.ts";
+import { OWNED_TABLES } from "./workspaces.ts";
 
 const inference = { scopes: ["inference"], lifetime: null } as const;
 
@@ -27,6 +29,18 @@ async function addJob(store: Store, owner: string, modelId: string, idempotencyK
   };
   return (await tablesOn(store).jobTable.insert({ ...job, idempotencyKey })).id;
 }
+
+it("every table with an owner moves with its workspace, or need not", async () => {
+  const store = openSqlite(":memory:");
+  const owned = await store.all<{ name: string }>(
+    `SELECT tables.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns
+     WHERE tables.type = 'table' AND columns.name = 'owner'`,
+  );
+  await store.close();
+  // responses: empty since stored_responses. accounts: for locks. stored_bytes: added up. deleted_models: kept for a day
+  const others = ["responses", "accounts", "stored_bytes", "deleted_models"];
+  expect(owned.map(({ name }) => name).sort()).toEqual([...OWNED_TABLES, ...others].sort());
+});
 
 describe.each(STORES)("workspaces on %s", (kind) => {
   const fresh = freshStores(kind);
@@ -66,10 +80,10 @@ describe.each(STORES)("workspaces on %s", (kind) => {
     expect(again.record.workspace).toEqual(lost.record.workspace);
   });
 
-  it("are joined: policies and jobs move when no valid token stays behind", async () => {
+  it("are joined: policies, jobs and notes move when no valid token stays behind", async () => {
     const store = await fresh();
     const tokens = new TokenStore(store);
-    const { modelTable, jobTable } = tablesOn(store);
+    const { modelTable, jobTable, noteTable } = tablesOn(store);
     const [a, b] = [
       await tokens.create({ name: "ci", ...inference }),
       await tokens.create({ name: "ci", ...inference }),
@@ -82,12 +96,15 @@ describe.each(STORES)("workspaces on %s", (kind) => {
       await addJob(store, a.record.workspace.id, models[0], "key"),
       await addJob(store, b.record.workspace.id, models[1], "key"),
     ] as const;
+    const owner = b.record.workspace.id;
+    await noteTable.put({ subject: jobs[1], modelId: models[1], owner, tags: ["best"], text: "", updatedAt: "now" });
     const joined = await tokens.join("ci", "ci");
     expect(joined.map(({ id }) => id).sort()).toEqual([a.record.id, b.record.id].sort());
     const { id } = a.record.workspace;
     expect((await modelTable.list(id, {}, null, 9)).map(({ name }) => name)).toEqual(["x", "y"]);
     expect((await jobTable.list(id, null, null, null, 9)).map((job) => job.id)).toEqual([...jobs].reverse());
     expect((await jobTable.byIdempotencyKey(id, "key"))!.id).toBe(jobs[0]);
+    expect(await noteTable.list(id, null, 9)).toMatchObject([{ subject: jobs[1], tags: ["best"] }]);
     const check = await tokens.check(b.secret);
     expect(check).toMatchObject({ ok: true, token: { workspace: { id, name: "ci" } } });
 

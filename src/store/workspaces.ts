@@ -69,6 +69,9 @@ async function insert(tx: Statements, workspace: Workspace, now: number): Promis
   return workspace;
 }
 
+/** The tables whose rows a workspace owns, in their column `owner`. */
+export const OWNED_TABLES = ["models", "jobs", "runs", "notes", "stored_responses", "removed_steps", "reservations"];
+
 /** Gives everything of one workspace to another. Throws if both have a policy or a run of the same name. */
 export async function moveContents(tx: Statements, from: Workspace, to: Workspace): Promise<void> {
   const policy = await tx.get<{ entity: string; project: string; name: string }>(
@@ -96,9 +99,7 @@ export async function moveContents(tx: Statements, from: Workspace, to: Workspac
     ...[from.id, to.id],
   );
   await tx.run("DELETE FROM stored_bytes WHERE owner = ?1", from.id);
-  for (const table of ["models", "jobs", "runs", "stored_responses", "removed_steps", "reservations"]) {
-    await tx.run(`UPDATE ${table} SET owner = ?2 WHERE owner = ?1`, from.id, to.id);
-  }
+  for (const table of OWNED_TABLES) await tx.run(`UPDATE ${table} SET owner = ?2 WHERE owner = ?1`, from.id, to.id);
 }
 
 function conflict(what: string, from: Workspace, to: Workspace): OperatorError {
