@@ -2,7 +2,7 @@
 // Each route file registers itself with a Service.
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { ServiceError } from "../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../errors/service-error.ts";
 import { mostOpenFiles } from "../system/files.ts";
 import { registerSessions, registerTokens } from "./access/access.route.ts";
 import { registerChat, registerChatBatch, registerInvocations } from "./dialects/chat/chat.route.ts";
@@ -123,9 +123,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
 }
 
 function nulInId(place: Loc): ServiceError {
-  return new ServiceError("invalid_value", `${place.slice(1).join(".")} must not contain U+0000.`, {
-    param: place.slice(1).join("."),
-  });
+  return invalidValue(`${place.slice(1).join(".")} must not contain U+0000.`, place.slice(1).join("."));
 }
 
 function mostConnections({ config, log }: Service): number {

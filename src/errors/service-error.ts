@@ -37,6 +37,16 @@ export class ServiceError extends Error {
   }
 }
 
+/** A field has a value that is not allowed. */
+export function invalidValue(message: string, param: string | null = null): ServiceError {
+  return new ServiceError("invalid_value", message, { param });
+}
+
+/** Fields need or exclude each other. */
+export function invalidCombination(message: string, param: string | null = null): ServiceError {
+  return new ServiceError("invalid_combination", message, { param });
+}
+
 export interface ErrorEnvelope {
   error: { message: string; type: string; param: string | null; code: number };
 }
@@ -47,23 +57,23 @@ export function errorEnvelope(error: ServiceError): ErrorEnvelope {
   return { error: { message: error.message, type, param: error.param, code: status } };
 }
 
+/** What clients are told of them. */
+const FAULTS = [
+  [EngineUnavailable, "engine_unavailable", "No engine is ready. Try again later."],
+  [StoreUnreachable, "store_unavailable", "The database cannot be reached. Try again later."],
+  [StorageUnavailable, "storage_unavailable", "The storage cannot be reached. Try again later."],
+  [
+    CommitUnknown,
+    "outcome_unknown",
+    "The database was lost during the change. Look whether it took effect before you repeat it.",
+  ],
+] as const;
+
 /** Turns anything thrown into an error that is safe to show. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  if (thrown instanceof EngineUnavailable) {
-    return new ServiceError("engine_unavailable", "No engine is ready. Try again later.", { cause: thrown });
-  }
-  if (thrown instanceof StoreUnreachable) {
-    return new ServiceError("store_unavailable", "The database cannot be reached. Try again later.", { cause: thrown });
-  }
-  if (thrown instanceof StorageUnavailable) {
-    return new ServiceError("storage_unavailable", "The storage cannot be reached. Try again later.", {
-      cause: thrown,
-    });
-  }
-  if (thrown instanceof CommitUnknown) {
-    const message = "The database was lost during the change. Look whether it took effect before you repeat it.";
-    return new ServiceError("outcome_unknown", message, { cause: thrown });
+  for (const [Fault, code, message] of FAULTS) {
+    if (thrown instanceof Fault) return new ServiceError(code, message, { cause: thrown });
   }
   if (isDiskFull(thrown)) return new ServiceError("storage_full", "The server's disk is full.", { cause: thrown });
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });

@@ -1,6 +1,6 @@
 // Admits requests: counts them and their choices until they end, refuses when the queue is full or the server drains, and
 // knows when nothing is left. This is the only entrance, so nothing can slip in while a shutdown waits.
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../errors/service-error.ts";
 
 export interface AdmissionLimits {
   /** Choices the engine runs at once. */
@@ -41,8 +41,7 @@ export class Admission {
     if (this.#draining) throw shuttingDown();
     const room = this.#limits.slots + this.#limits.queue;
     if (choices > room) {
-      const message = `n = ${choices} choices are more than this server holds at once (${room}).`;
-      throw new ServiceError("invalid_value", message, { param: "n" });
+      throw invalidValue(`n = ${choices} choices are more than this server holds at once (${room}).`, "n");
     }
     if (this.#active + choices > room) {
       const retryAfter = this.#retryAfter(choices);

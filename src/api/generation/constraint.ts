@@ -1,7 +1,7 @@
 // Constraints of a request: how they are spelt, and how they are compiled.
 import type { Static, TObject } from "typebox";
 import type { GenerateRequest } from "../../engine/contract.ts";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, ServiceError } from "../../errors/service-error.ts";
 import { type Constraint, ConstraintError, LateConstraintError, type PlainShape } from "../../grammar/constraint.ts";
 import { type GrammarService, QueueFullError } from "../../grammar/grammar-service.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
@@ -33,14 +33,15 @@ export interface ShapeFields extends Partial<Static<TObject<typeof guidedFields>
 export function readOutputShape(body: ShapeFields): WantedShape | null {
   const { response_format: format } = body;
   const older = guided(body);
-  if (older !== null && body.structured_outputs) throw refuse("structured_outputs and guided_* cannot be combined.");
+  if (older !== null && body.structured_outputs)
+    throw invalidCombination("structured_outputs and guided_* cannot be combined.");
   const outputs = older ?? body.structured_outputs;
   const fromFormat = format === undefined || format === null ? {} : wantedByFormat(format);
   const param = Object.keys(fromFormat).length > 0 ? "response_format" : "structured_outputs";
   const fields = outputs ?? {};
   const given = KINDS.filter((kind) => (fields[kind] ?? null) !== null);
   if (outputs && given.length === 0 && Object.keys(fromFormat).length === 0) {
-    throw refuse(`structured_outputs must have one of ${KINDS.join(", ")}.`);
+    throw invalidCombination(`structured_outputs must have one of ${KINDS.join(", ")}.`);
   }
   const fromOutputs: Wanted = Object.fromEntries(given.map((kind) => [kind, fields[kind]]));
   const shape = toShape({ ...fromOutputs, ...fromFormat }, fields);
@@ -55,10 +56,6 @@ function guided(body: ShapeFields): Outputs | null {
   return { ...outputs, whitespace_pattern: body.guided_whitespace_pattern };
 }
 
-function refuse(message: string, param: string | null = null): ServiceError {
-  return new ServiceError("invalid_combination", message, { param });
-}
-
 function bad(message: string, param: string, cause?: unknown): ServiceError {
   return new ServiceError("invalid_constraint", message, { param, cause });
 }
@@ -71,10 +68,10 @@ function wantedByFormat(format: Format): Wanted {
       return (format.schema ?? null) === null ? { json_object: true } : { json: format.schema };
     case "json_schema": {
       if (format.json_schema === undefined || format.json_schema === null) {
-        throw refuse("response_format of type json_schema needs json_schema.", "response_format");
+        throw invalidCombination("response_format of type json_schema needs json_schema.", "response_format");
       }
       if (format.json_schema.schema === undefined || format.json_schema.schema === null) {
-        throw refuse("response_format.json_schema needs a schema.");
+        throw invalidCombination("response_format.json_schema needs a schema.");
       }
       return { json: format.json_schema.schema };
     }
@@ -97,7 +94,7 @@ function tagOfFormat(format: Format): unknown {
 
 function toShape(wanted: Wanted, options: Partial<Outputs>): PlainShape | null {
   const kinds = KINDS.filter((kind) => wanted[kind] !== undefined);
-  if (kinds.length > 1) throw refuse(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
+  if (kinds.length > 1) throw invalidCombination(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
   const kind = kinds[0];
   if (kind === undefined) return null;
   const value = wanted[kind];

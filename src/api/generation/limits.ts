@@ -1,5 +1,5 @@
 // Bounds of a request: lengths, choices, log-probabilities, thinking, and fields that need or exclude each other.
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, invalidValue, ServiceError } from "../../errors/service-error.ts";
 import type { ThinkingLimit } from "../../sampling/thinking-budget.ts";
 import type { LengthRules } from "../../text/prompt-length.ts";
 import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning.ts";
@@ -22,8 +22,7 @@ export function lengthRules(fields: LengthFields, contextLength: number): Length
   const maxTokens = fields[maxTokensParam] ?? null;
   if (maxTokens !== null && maxTokens < 1) {
     // Both fields set the same budget. Errors call it max_tokens.
-    const message = `max_tokens must be at least 1, got ${maxTokens}.`;
-    throw new ServiceError("invalid_value", message, { param: "max_tokens" });
+    throw invalidValue(`max_tokens must be at least 1, got ${maxTokens}.`, "max_tokens");
   }
   const truncate = fields.truncate_prompt_tokens ?? null;
   return {
@@ -43,7 +42,7 @@ export function checkLogprobCount(count: number | null, cap: number, vocabSize: 
   const wanted = count === -1 ? vocabSize : count;
   if (wanted > cap) {
     const message = `${wanted} log probabilities per token were requested; this server gives at most ${cap} (--max-logprobs).`;
-    throw new ServiceError("invalid_value", message, { param });
+    throw invalidValue(message, param);
   }
 }
 
@@ -75,7 +74,7 @@ export function checkLogprobAmount(amount: number, param: string): void {
     const message =
       `The reply could hold ${amount} log probabilities, more than the ${MOST_IN_A_REPLY} that one may: ` +
       "ask for fewer choices, tokens or log probabilities, or for a stream.";
-    throw new ServiceError("invalid_value", message, { param });
+    throw invalidValue(message, param);
   }
 }
 
@@ -91,7 +90,7 @@ export function thinkingLimit(
   if (budget === undefined || budget === null || budget === -1) return null;
   if (style === null) {
     const message = "thinking_token_budget needs a server that parses reasoning (--reasoning-parser).";
-    throw new ServiceError("invalid_combination", message, { param: "thinking_token_budget" });
+    throw invalidCombination(message, "thinking_token_budget");
   }
   if (state === "closed") return null;
   const [startIds, endIds] = [tokenizer.encode(style.start), tokenizer.encode(style.end)];
@@ -115,8 +114,7 @@ export function thinkingLimitAfter(
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {
   const outside = ids.find((id) => id < 0 || id >= vocabSize);
   if (outside !== undefined) {
-    const message = `Token id ${outside} is out of vocabulary: this model has ${vocabSize} tokens.`;
-    throw new ServiceError("invalid_value", message, { param });
+    throw invalidValue(`Token id ${outside} is out of vocabulary: this model has ${vocabSize} tokens.`, param);
   }
 }
 
@@ -127,7 +125,7 @@ export const MAX_CHOICES = 16384;
 export function readChoiceCount(n: number | null | undefined): number {
   const count = n ?? 1;
   if (count < 1 || count > MAX_CHOICES) {
-    throw new ServiceError("invalid_value", `n must be at least 1 and at most ${MAX_CHOICES}, got ${count}.`);
+    throw invalidValue(`n must be at least 1 and at most ${MAX_CHOICES}, got ${count}.`);
   }
   return count;
 }
@@ -137,30 +135,26 @@ export function readChoiceCount(n: number | null | undefined): number {
 /** Other fields accept numbers written as strings; these do not. `source` is the body before parsing. */
 export function checkLogprobSpelling(source: Record<string, unknown>): void {
   for (const param of ["top_logprobs", "prompt_logprobs"]) {
-    if (typeof source[param] === "string") {
-      throw new ServiceError("invalid_value", `${param} must be an integer, not a string.`, { param });
-    }
+    if (typeof source[param] === "string") throw invalidValue(`${param} must be an integer, not a string.`, param);
   }
 }
 
 /** `options` is stream_options as sent, including unknown keys. */
 export function checkStream(body: Pick<SharedFields, "stream" | "prompt_logprobs">, options: unknown): void {
   if (Object.keys(options ?? {}).length > 0 && body.stream !== true) {
-    throw new ServiceError("invalid_combination", "stream_options needs stream: true.", { param: "stream_options" });
+    throw invalidCombination("stream_options needs stream: true.", "stream_options");
   }
   const param = "prompt_logprobs";
   const count = body.prompt_logprobs ?? 0;
   if (count !== 0 && body.stream === true) {
-    throw new ServiceError("invalid_combination", `${param} is not available with stream: true.`, { param });
+    throw invalidCombination(`${param} is not available with stream: true.`, param);
   }
-  if (count < -1) {
-    throw new ServiceError("invalid_value", `${param} must be 0 or more, or -1 for the whole vocabulary.`, { param });
-  }
+  if (count < -1) throw invalidValue(`${param} must be 0 or more, or -1 for the whole vocabulary.`, param);
 }
 
 /** An empty stop string would match everywhere. */
 export function checkStops(stop: SharedFields["stop"]): void {
-  if ([stop].flat().includes("")) throw new ServiceError("invalid_value", "stop must not contain an empty string.");
+  if ([stop].flat().includes("")) throw invalidValue("stop must not contain an empty string.");
 }
 
 export function checkPriority({ priority }: Pick<SharedFields, "priority">, policy: "priority" | "fcfs"): void {
@@ -190,5 +184,5 @@ export function checkRepeated(body: Repeated, prompts: number, more = 0): void {
   const message =
     `logit_bias, bad_words, stop and lists of token ids have ${each} values and characters, for each of ${prompts} prompts. ` +
     `Together they may have ${MAX_VALUES}: send fewer prompts in one request.`;
-  throw new ServiceError("invalid_value", message);
+  throw invalidValue(message);
 }

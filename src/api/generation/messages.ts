@@ -2,7 +2,7 @@
 // arguments become values, reasoning gets one name. Throws a PromptError with the path of a value it cannot convert.
 import { type Static, type TSchema, Type } from "typebox";
 import type { Config } from "../../config/options.ts";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, ServiceError } from "../../errors/service-error.ts";
 import { markNumbers } from "../../json/exact-json.ts";
 import type { ChatMessage, ChatTool, ChatToolCall } from "../../text/messages.ts";
 import type { ChatInput } from "../../text/prompt.ts";
@@ -253,7 +253,7 @@ export function checkContinuation(body: TemplateBody): void {
   const message =
     "continue_final_message cannot be used together with add_generation_prompt (true by default): " +
     "send add_generation_prompt: false.";
-  throw new ServiceError("invalid_combination", message);
+  throw invalidCombination(message);
 }
 
 /** A template may arrive as a field or as a template variable of the same name. */

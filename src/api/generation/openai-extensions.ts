@@ -2,7 +2,7 @@
 // allowed tools and custom tools. It becomes what every chat has.
 
 import { type Static, Type } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../errors/service-error.ts";
 import type { TextGrammar } from "../../grammar/constraint.ts";
 import { AnyObject, orNull } from "../schema/body.ts";
 import { FunctionCall, messageOf, Tool, type WireMessage, type WireTool, type WireToolCall } from "./messages.ts";
@@ -39,9 +39,7 @@ export function checkCustomTools(custom: CustomTools, names: readonly string[]):
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   for (const [name, grammar] of custom) {
     if (counts.get(name)! > 1) {
-      throw new ServiceError("invalid_value", `There is more than one tool called ${JSON.stringify(name)}.`, {
-        param: "tools",
-      });
+      throw invalidValue(`There is more than one tool called ${JSON.stringify(name)}.`, "tools");
     }
     if (grammar?.definition.includes("\0")) {
       throw new ServiceError("invalid_constraint", "The grammar of a tool must not contain U+0000.", {
@@ -176,7 +174,7 @@ function customTool(
   known: Map<string, TextGrammar | null>,
 ): WireTool {
   if (format?.type === "grammar" && format.grammar == null) {
-    throw refuse(`The format of the custom tool ${JSON.stringify(name)} needs a grammar.`, "tools");
+    throw invalidValue(`The format of the custom tool ${JSON.stringify(name)} needs a grammar.`, "tools");
   }
   const grammar = format?.type === "grammar" ? format.grammar! : null;
   known.set(name, grammar);
@@ -217,10 +215,6 @@ export function allowedTools(
 ): { tools: WireTool[]; tool_choice: "auto" | "required" } {
   const names = new Set(allowed);
   const chosen = tools.filter((tool) => names.has(tool.function.name));
-  if (chosen.length < names.size) throw refuse("allowed_tools names a tool that is not in tools.", "tool_choice");
+  if (chosen.length < names.size) throw invalidValue("allowed_tools names a tool that is not in tools.", "tool_choice");
   return { tools: chosen, tool_choice: mode };
-}
-
-function refuse(message: string, param: string): ServiceError {
-  return new ServiceError("invalid_value", message, { param });
 }

@@ -1,7 +1,7 @@
 // Fields of a request → how tokens are drawn.
 
 import type { GenerateRequest } from "../../engine/contract.ts";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, invalidValue } from "../../errors/service-error.ts";
 import {
   type GenerationDefaults,
   parseGenerationConfig,
@@ -41,8 +41,7 @@ const NAMED = new Set(["temperature", "top_p"]);
 function checkSamplingBounds(params: Pick<SamplingParams, Bounded>): void {
   for (const [field, wire, allowed, holds] of BOUNDS) {
     if (holds(params[field])) continue;
-    const message = `${wire} must be ${allowed}, got ${params[field]}.`;
-    throw new ServiceError("invalid_value", message, { param: NAMED.has(wire) ? wire : null });
+    throw invalidValue(`${wire} must be ${allowed}, got ${params[field]}.`, NAMED.has(wire) ? wire : null);
   }
 }
 
@@ -145,8 +144,7 @@ export interface SamplingContext {
 export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, context: SamplingContext): SamplingParams {
   const { tokenizer, defaults, vocabSize } = context;
   if (body.use_beam_search === true) {
-    const message = "Beam search is not supported: leave use_beam_search out.";
-    throw new ServiceError("invalid_value", message, { param: "use_beam_search" });
+    throw invalidValue("Beam search is not supported: leave use_beam_search out.", "use_beam_search");
   }
   const chosen = {
     temperature: body.temperature ?? defaults.temperature,
@@ -161,7 +159,7 @@ export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, conte
   checkSamplingBounds(chosen);
   if (chosen.minTokens > context.maxTokens) {
     const message = `min_tokens (${chosen.minTokens}) is greater than the output budget (${context.maxTokens}).`;
-    throw new ServiceError("invalid_combination", message);
+    throw invalidCombination(message);
   }
   const greedy = chosen.temperature === 0;
   const ignoreEos = body.ignore_eos ?? false;
@@ -202,7 +200,7 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
   const notIds = entries.map(([key]) => key).filter((key) => !/^\s*[+-]?\d+\s*$/.test(key));
   if (notIds.length > 0) {
     const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, SHOWN_KEYS).join(", ")}.`;
-    throw new ServiceError("invalid_value", message, { param: "logit_bias" });
+    throw invalidValue(message, "logit_bias");
   }
   // Keys such as "7" and "+7" name the same id. The last one wins.
   const pairs = [...new Map(entries.map(([key, value]) => [Number(key), Math.min(100, Math.max(-100, value))]))];
@@ -210,7 +208,7 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
   if (outside.length > 0) {
     const ids = outside.slice(0, SHOWN_KEYS).join(", ");
     const message = `logit_bias has token ids outside the vocabulary: ${ids}. The vocabulary size is ${vocabSize}.`;
-    throw new ServiceError("invalid_value", message, { param: "logit_bias" });
+    throw invalidValue(message, "logit_bias");
   }
   return pairs;
 }
@@ -223,7 +221,7 @@ function readAllowedIds(ids: readonly number[] | null | undefined, vocabSize: nu
       outside === undefined
         ? "allowed_token_ids must not be empty."
         : `allowed_token_ids has ${outside}, outside the vocabulary of ${vocabSize} tokens.`;
-    throw new ServiceError("invalid_value", message, { param: "allowed_token_ids" });
+    throw invalidValue(message, "allowed_token_ids");
   }
   return unique(ids);
 }
@@ -236,7 +234,7 @@ function readLogprobIds(
   hasLogprobs: boolean,
 ): number[] | null {
   if (ids === undefined || ids === null || ids.length === 0) return null;
-  const refuse = (message: string) => new ServiceError("invalid_value", message, { param: "logprob_token_ids" });
+  const refuse = (message: string) => invalidValue(message, "logprob_token_ids");
   if (!hasLogprobs) throw refuse("logprob_token_ids needs logprobs.");
   if (ids.length > MOST_LOGPROB_IDS) {
     throw refuse(`logprob_token_ids has ${ids.length} ids; at most ${MOST_LOGPROB_IDS} are allowed.`);
@@ -254,7 +252,7 @@ export function readRepetitionDetection(
   const count = wire?.min_count ?? 0;
   if (max < 0 || min < 0 || min > max || (max > 0 && count < 2)) {
     const rule = "0 <= min_pattern_size <= max_pattern_size, and min_count >= 2 when max_pattern_size is set";
-    throw new ServiceError("invalid_value", `repetition_detection must have ${rule}.`);
+    throw invalidValue(`repetition_detection must have ${rule}.`);
   }
   return max === 0 ? null : { maxPatternSize: max, minPatternSize: min, minCount: count };
 }

@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../../config/options.ts";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../errors/service-error.ts";
 import { isJsonObject } from "../../json/json.ts";
 import { isLoopback } from "../../system/text.ts";
 
@@ -24,9 +24,7 @@ export function safeId(id: unknown): string | null {
 export function requestIdOf(request: FastifyRequest, reply: FastifyReply, fromBody: string | undefined): string {
   if (fromBody === undefined || safeId(request.headers["x-request-id"]) !== null) return request.id;
   if (fromBody.length > LONGEST_ID) {
-    throw new ServiceError("invalid_value", `request_id may have at most ${LONGEST_ID} characters.`, {
-      param: "request_id",
-    });
+    throw invalidValue(`request_id may have at most ${LONGEST_ID} characters.`, "request_id");
   }
   if (safeId(fromBody) !== null) reply.header("x-request-id", fromBody);
   return fromBody;

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, ServiceError } from "../../errors/service-error.ts";
 import { isJsonObject } from "../../json/json.ts";
 import { givingWay, inTurns } from "../../pacing/turns.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
@@ -106,9 +106,7 @@ async function listJson(ids: readonly number[], item: (id: number) => unknown): 
 
 async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, client: string): Promise<number[]> {
   if (body.messages === undefined) {
-    if (body.prompt === undefined) {
-      throw new ServiceError("invalid_combination", "Either prompt or messages must be given.", { param: "prompt" });
-    }
+    if (body.prompt === undefined) throw invalidCombination("Either prompt or messages must be given.", "prompt");
     const { prompt } = body;
     const options = { addSpecialTokens: body.add_special_tokens ?? true };
     return asClientErrors(() => tokenisePrompt(service.text, prompt, options, null, client));

@@ -3,7 +3,7 @@
 
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
+import { invalidCombination, invalidValue, ServiceError } from "../../errors/service-error.ts";
 import { ConstraintError } from "../../grammar/constraint.ts";
 import { GrammarInspector, type Inspection } from "../../grammar/grammar-inspector.ts";
 import { QueueFullError } from "../../grammar/grammar-service.ts";
@@ -133,9 +133,7 @@ async function prepareInspection(
 /** Of more tokens than can be looked at, some may be missing. */
 async function tokensOf({ tokens, text }: Body, { text: model }: Service, client: string): Promise<readonly number[]> {
   if (tokens != null) return tokens;
-  if (text == null) {
-    throw new ServiceError("invalid_combination", "Send the output as tokens or as text.", { param: "tokens" });
-  }
+  if (text == null) throw invalidCombination("Send the output as tokens or as text.", "tokens");
   const beginning = text.slice(0, (MOST_TOKENS + 1) * model.longestToken);
   return asClientErrors(() => model.encode(beginning, { addSpecialTokens: false, maxTokens: MOST_TOKENS }, client));
 }
@@ -146,18 +144,22 @@ function checkedTokens(
   { engine }: Service,
 ): readonly number[] {
   const { vocabSize, maxModelLen } = engine.info;
-  const bad = (message: string, param: string) => new ServiceError("invalid_value", message, { param });
-  if (ids.length > MOST_TOKENS) throw bad(`At most ${MOST_TOKENS} tokens can be looked at.`, "tokens");
-  if (ids.some((id) => id >= vocabSize)) throw bad(`Token ids must be below ${vocabSize}.`, "tokens");
+  if (ids.length > MOST_TOKENS) throw invalidValue(`At most ${MOST_TOKENS} tokens can be looked at.`, "tokens");
+  if (ids.some((id) => id >= vocabSize)) throw invalidValue(`Token ids must be below ${vocabSize}.`, "tokens");
   if (!prompt) return ids;
   const total = prompt.length + ids.length;
   const mostScored = Math.floor(MOST_PROBABILITIES / vocabSize);
-  if (prompt.length === 0) throw bad("prompt_token_ids must not be empty.", "prompt_token_ids");
-  if (prompt.some((id) => id >= vocabSize)) throw bad(`Token ids must be below ${vocabSize}.`, "prompt_token_ids");
+  if (prompt.length === 0) throw invalidValue("prompt_token_ids must not be empty.", "prompt_token_ids");
+  if (prompt.some((id) => id >= vocabSize))
+    throw invalidValue(`Token ids must be below ${vocabSize}.`, "prompt_token_ids");
   if (total >= maxModelLen) {
-    throw bad(`Prompt and output may have ${maxModelLen - 1} tokens together, not ${total}.`, "prompt_token_ids");
+    throw invalidValue(
+      `Prompt and output may have ${maxModelLen - 1} tokens together, not ${total}.`,
+      "prompt_token_ids",
+    );
   }
-  if (ids.length > mostScored) throw bad(`With a prompt, at most ${mostScored} tokens can be looked at.`, "tokens");
+  if (ids.length > mostScored)
+    throw invalidValue(`With a prompt, at most ${mostScored} tokens can be looked at.`, "tokens");
   return ids;
 }
 
@@ -167,11 +169,7 @@ async function look(
   { client, stopped }: PrepareContext,
 ): Promise<Inspection> {
   const wanted = readOutputShape(body);
-  if (wanted === null) {
-    throw new ServiceError("invalid_combination", "Send structured_outputs or response_format.", {
-      param: "structured_outputs",
-    });
-  }
+  if (wanted === null) throw invalidCombination("Send structured_outputs or response_format.", "structured_outputs");
   const nothing = { positions: [], mayEnd: false };
   const { grammar } = await grammarFor(service, { ...wanted, reasoning: null }, { client, stopped });
   if (grammar === null) return nothing;

@@ -1,7 +1,7 @@
 // POST /v1/chat/completions, in the dialect of OpenAI and vLLM.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue } from "../../../errors/service-error.ts";
 import { isJsonObject } from "../../../json/json.ts";
 import { answer, type PrepareContext, type PreparedAnswer } from "../../generation/answer.ts";
 import { checkLogprobAmount } from "../../generation/limits.ts";
@@ -110,7 +110,7 @@ export function registerInvocations(app: FastifyInstance, service: Service): voi
       const body = isJsonObject(request.body) ? request.body : {};
       if ("messages" in body) return answerChat(service, request, reply);
       if ("prompt" in body) return answerCompletion(service, request, reply);
-      throw new ServiceError("invalid_value", "The body needs messages (a chat) or prompt (a text completion).");
+      throw invalidValue("The body needs messages (a chat) or prompt (a text completion).");
     },
   );
 }

@@ -1,7 +1,7 @@
 // Reads a chat request, or a batch of them, and checks the rules between its fields. Some rules look at the body as it came,
 // because they care about its spelling; the others look at the values as read. Rules that other routes share are in
 // generation/limits.ts.
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidCombination, invalidValue, ServiceError } from "../../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../../generation/constraint.ts";
 import {
   checkLogprobSpelling,
@@ -72,14 +72,10 @@ export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
   const { value, ignored } = readBody(rules.extensions ? ExtendedBatchRequest : BatchRequest, raw ?? null);
   const { messages: conversations, reasoning_effort: effort, chat_template_kwargs: kwargs, ...given } = value;
   const settings = { ...given, ...effortFields(effort, kwargs) };
-  if (conversations.length === 0) {
-    throw refuse("invalid_value", "messages must have at least one conversation.", "messages");
-  }
-  if (settings.stream === true) throw refuse("invalid_value", "A batch cannot be streamed.", "stream");
-  if ((settings.n ?? 1) !== 1) {
-    throw refuse("invalid_value", "n must be 1: a batch has one choice for each conversation.", "n");
-  }
-  if ((settings.tools ?? []).length > 0) throw refuse("invalid_value", "A batch cannot use tools.", "tools");
+  if (conversations.length === 0) throw invalidValue("messages must have at least one conversation.", "messages");
+  if (settings.stream === true) throw invalidValue("A batch cannot be streamed.", "stream");
+  if ((settings.n ?? 1) !== 1) throw invalidValue("n must be 1: a batch has one choice for each conversation.", "n");
+  if ((settings.tools ?? []).length > 0) throw invalidValue("A batch cannot use tools.", "tools");
   const source = raw as Record<string, unknown>;
   checkSpelling(source, rules);
   for (const messages of conversations) {
@@ -101,7 +97,7 @@ function checkSpelling(source: Record<string, unknown>, { extensions }: ChatRule
 type ChatSettings = Omit<ChatBody, "messages">;
 
 function checkMessages(messages: ChatBody["messages"]): void {
-  if (messages.length === 0) throw refuse("invalid_value", "messages must have at least one message.", "messages");
+  if (messages.length === 0) throw invalidValue("messages must have at least one message.", "messages");
 }
 
 /**
@@ -120,10 +116,6 @@ function checkRules(body: ChatSettings, source: Record<string, unknown>, rules: 
   return shape;
 }
 
-function refuse(code: "invalid_value" | "invalid_combination", message: string, param: string | null): ServiceError {
-  return new ServiceError(code, message, { param });
-}
-
 function checkToolChoiceSpelling(source: Record<string, unknown>): void {
   const choice = source.tool_choice;
   if (choice === undefined || choice === null || choice === "none" || choice === "auto" || choice === "required") {
@@ -131,7 +123,7 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
   }
   const named = choice as { type?: unknown; function?: { name?: unknown } };
   if (typeof choice === "object" && named.type === "function" && typeof named.function?.name === "string") return;
-  throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
+  throw invalidValue('tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
 }
 
 /** The most messages of a prompt that is truncated. Reading and rendering them takes a while all the same. */
@@ -151,14 +143,14 @@ function checkMessageCount(messages: unknown, source: Record<string, unknown>, {
 
 function checkLogprobs(body: ChatSettings): void {
   if ((body.top_logprobs ?? 0) < -1) {
-    throw refuse("invalid_value", "top_logprobs must be 0 or more, or -1 for the whole vocabulary.", "top_logprobs");
+    throw invalidValue("top_logprobs must be 0 or more, or -1 for the whole vocabulary.", "top_logprobs");
   }
 }
 
 /** `wanted`: logprobs are on, by the request or because of its model. */
 export function checkTopLogprobs(body: Pick<ChatBody, "top_logprobs">, wanted: boolean): void {
   if (!wanted && (body.top_logprobs ?? 0) !== 0) {
-    throw refuse("invalid_combination", "top_logprobs needs logprobs: true.", "top_logprobs");
+    throw invalidCombination("top_logprobs needs logprobs: true.", "top_logprobs");
   }
 }
 
@@ -166,15 +158,9 @@ function checkTools(body: ChatSettings, rules: ChatRules): void {
   const choice = body.tool_choice ?? "none";
   const tools = body.tools ?? [];
   if (choice === "none") return;
-  if (tools.length === 0) {
-    throw refuse("invalid_combination", "tool_choice other than none needs tools.", "tool_choice");
-  }
+  if (tools.length === 0) throw invalidCombination("tool_choice other than none needs tools.", "tool_choice");
   if (typeof choice === "object" && !tools.some((tool) => tool.function.name === choice.function.name)) {
-    throw refuse(
-      "invalid_combination",
-      `tool_choice names ${choice.function.name}, which is not in tools.`,
-      "tool_choice",
-    );
+    throw invalidCombination(`tool_choice names ${choice.function.name}, which is not in tools.`, "tool_choice");
   }
   if (rules.toolCommand !== null) {
     const wanted = typeof choice === "object" ? "a named function" : `"${choice}"`;

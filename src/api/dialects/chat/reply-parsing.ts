@@ -1,6 +1,6 @@
 // Which parsers a chat reply goes through, and which shape it is forced into. Reasoning and tool calls depend on the server
 // and the request, structured output on the request alone.
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidCombination } from "../../../errors/service-error.ts";
 import type {
   Constraint,
   OutputShape,
@@ -41,9 +41,7 @@ export function replyParsing(service: Service, { body, shape: asked, custom }: V
   const kwargs = { ...service.text.defaultKwargs, ...body.chat_template_kwargs };
   const namedTool = typeof choice === "object";
   if (namedTool && asked !== null) {
-    throw new ServiceError("invalid_combination", "A named tool_choice cannot be combined with structured output.", {
-      param: "tool_choice",
-    });
+    throw invalidCombination("A named tool_choice cannot be combined with structured output.", "tool_choice");
   }
   const tools = choice === "none" ? null : service.toolFormat;
   const signatures = tools === null ? [] : signaturesOf(body, custom);

@@ -1,7 +1,7 @@
 // POST /v1/completions: read, check, prepare, reply.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidCombination, invalidValue, type ServiceError } from "../../../errors/service-error.ts";
 import { givingWay } from "../../../pacing/turns.ts";
 import { Detokenizer } from "../../../text/detokenizer.ts";
 import { encodeBounded } from "../../../text/prompt.ts";
@@ -61,35 +61,29 @@ function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }
   const { value: body, ignored } = readBody(CompletionRequest, raw ?? null);
   const prompts = readPrompts(body.prompt);
   if (body.suffix !== undefined && body.suffix !== null && body.suffix !== "") {
-    throw new ServiceError("invalid_value", "suffix is not supported.", { param: "suffix" });
+    throw invalidValue("suffix is not supported.", "suffix");
   }
   const { thinking } = body.forwarded ?? {};
   checkRepeated(body, prompts.length, thinking ? thinking.start_ids.length + thinking.end_ids.length : 0);
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkPriority(body, rules.policy);
-  if ((body.logprobs ?? 0) < 0) {
-    throw new ServiceError("invalid_value", "logprobs must be 0 or more.", { param: "logprobs" });
-  }
+  if ((body.logprobs ?? 0) < 0) throw invalidValue("logprobs must be 0 or more.", "logprobs");
   if (body.max_tokens === 0 && body.echo !== true) {
-    throw new ServiceError("invalid_value", "max_tokens must be at least 1, or 0 together with echo.", {
-      param: "max_tokens",
-    });
+    throw invalidValue("max_tokens must be at least 1, or 0 together with echo.", "max_tokens");
   }
   if (body.max_tokens === 0 && (body.logprob_token_ids ?? []).length > 0) {
     const message = "logprob_token_ids needs output, but with max_tokens: 0 no output tokens are generated.";
-    throw new ServiceError("invalid_combination", message, { param: "logprob_token_ids" });
+    throw invalidCombination(message, "logprob_token_ids");
   }
   return { body, prompts, ignored };
 }
 
 function readPrompts(prompt: CompletionBody["prompt"]): Prompt[] {
-  if (prompt.length === 0) throw new ServiceError("invalid_value", "prompt must not be empty.", { param: "prompt" });
+  if (prompt.length === 0) throw invalidValue("prompt must not be empty.", "prompt");
   if (typeof prompt === "string") return [prompt];
   if (typeof prompt[0] === "number") return [prompt as number[]];
-  if (prompt.length > MAX_PROMPTS) {
-    throw new ServiceError("invalid_value", `prompt has more than ${MAX_PROMPTS} entries.`, { param: "prompt" });
-  }
+  if (prompt.length > MAX_PROMPTS) throw invalidValue(`prompt has more than ${MAX_PROMPTS} entries.`, "prompt");
   return prompt as (string | number[])[];
 }
 

@@ -1,5 +1,5 @@
 // A request of Anthropic's Messages API → a chat.
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
 import type { WireMessage, WireTool } from "../../generation/messages.ts";
 import { effortFields } from "../../generation/openai-extensions.ts";
@@ -162,10 +162,10 @@ function functionTool(tool: JsonObject, path: string): WireTool {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type != null && type !== "custom") {
     const message = `Tools of the type ${JSON.stringify(type)} are not offered here: define a tool with a name and an input_schema.`;
-    throw refuse(message, path);
+    throw invalidValue(message, path);
   }
-  if (typeof name !== "string" || name === "") throw refuse("A tool needs a name.", `${path}.name`);
-  if (!isJsonObject(schema)) throw refuse("A tool needs an input_schema.", `${path}.input_schema`);
+  if (typeof name !== "string" || name === "") throw invalidValue("A tool needs a name.", `${path}.name`);
+  if (!isJsonObject(schema)) throw invalidValue("A tool needs an input_schema.", `${path}.input_schema`);
   return {
     type: "function",
     function: {
@@ -188,7 +188,7 @@ function toolChoice({ tool_choice: choice }: PromptBody): Pick<ChatBody, "tool_c
     case "none":
       return { tool_choice: "none" };
     case "tool":
-      if (choice.name == null) throw refuse("tool_choice of the type tool needs a name.", "tool_choice.name");
+      if (choice.name == null) throw invalidValue("tool_choice of the type tool needs a name.", "tool_choice.name");
       return { tool_choice: { type: "function", function: { name: choice.name } }, parallel_tool_calls };
     default:
       throw new Error(`tool_choice ${choice.type satisfies never}`);
@@ -202,7 +202,7 @@ function continuation(
   const last = messages.at(-1);
   if (last?.role !== "assistant") return {};
   if (last.tool_calls != null) {
-    throw refuse("The last message must not end with tool_use: send the results.", "messages");
+    throw invalidValue("The last message must not end with tool_use: send the results.", "messages");
   }
   return { continue_final_message: true, add_generation_prompt: false };
 }
@@ -226,8 +226,4 @@ function format({ output_config: output }: PromptBody): Pick<ChatBody, "response
   return schema === undefined
     ? {}
     : { response_format: { type: "json_schema", json_schema: { name: "output", schema } } };
-}
-
-function refuse(message: string, param: string): ServiceError {
-  return new ServiceError("invalid_value", message, { param });
 }

@@ -1,7 +1,7 @@
 // /v1/responses, OpenAI's Responses API: create, read, delete. A response belongs to the workspace of its token.
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../../errors/service-error.ts";
 import type { ItemPage, PageOptions } from "../../../store/tables/conversations.ts";
 import { bytesOf, type NewResponse } from "../../../store/tables/responses.ts";
 import { principalOf } from "../../http/auth.ts";
@@ -33,7 +33,7 @@ function answerResponse(service: Service, request: FastifyRequest, reply: Fastif
       const { value: body, ignored } = readBody(ResponsesRequest, bodyWithPriority(request) ?? null);
       const key = randomUUID().replaceAll("-", "");
       const { id: client, workspace } = principalOf(request);
-      if (body.input === undefined) throw new ServiceError("invalid_value", "input is missing.", { param: "input" });
+      if (body.input === undefined) throw invalidValue("input is missing.", "input");
       const previousId = body.previous_response_id || null;
       const conversation = new Conversation(service.config.enableOpenaiExtensions);
       const input = await readConversation(
@@ -42,9 +42,7 @@ function answerResponse(service: Service, request: FastifyRequest, reply: Fastif
         { previous: previousId, own: inputItems(body.input, key) },
         { room: service.storedMemory.conversation(client, reply.raw), conversation },
       );
-      if (conversation.messages.length === 0) {
-        throw new ServiceError("invalid_value", "input must have at least one item.", { param: "input" });
-      }
+      if (conversation.messages.length === 0) throw invalidValue("input must have at least one item.", "input");
       const rules = chatRules(service);
       const { chat: translated, custom } = chatOf(body, conversation.messages, rules);
       const chat = translatedChat(translated, rules, { custom, ignored });
@@ -70,7 +68,7 @@ async function checkFits(
   const message =
     `This response would take ${bytes} bytes or more of the ${responses.mostBytes} that its workspace may keep ` +
     `(--keep-responses), of which ${await responses.used(owner)} are used: send less, or store: false.`;
-  throw new ServiceError("invalid_value", message, { param: "store" });
+  throw invalidValue(message, "store");
 }
 
 /** As items, which take three times as much as their JSON; in the last events of an item, the copy that is kept, and the response. */
@@ -123,8 +121,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
     route("inference", "A stored response", { reply: ResponseObject, errors: [400, 429] }),
     async (request, reply) => {
       if (request.query.stream === "true") {
-        const message = "A stored response cannot be streamed again: read it without stream.";
-        throw new ServiceError("invalid_value", message, { param: "stream" });
+        throw invalidValue("A stored response cannot be streamed again: read it without stream.", "stream");
       }
       const { bytes } = await found(service, request);
       service.storedMemory.hold(principalOf(request).id, reply.raw).reserve(bytes);
@@ -158,7 +155,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       );
       if (page === null) {
         const message = `The input of the response has no item with the id '${options.after!.slice(0, 100)}'.`;
-        throw new ServiceError("invalid_value", message, { param: "after" });
+        throw invalidValue(message, "after");
       }
       return reply.type("application/json; charset=utf-8").send(listOf(page));
     },
@@ -170,7 +167,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       await found(service, request);
       const message =
         "Only background responses can be cancelled, and this server has none. Close the connection to end a response.";
-      throw new ServiceError("invalid_value", message);
+      throw invalidValue(message);
     },
   );
 }
@@ -194,11 +191,9 @@ function unknown(id: string): ServiceError {
 function pageOptions({ limit: wanted = "20", order = "desc", after }: ById["Querystring"]): PageOptions {
   const limit = Number(wanted);
   if (!Number.isInteger(limit) || limit < 1 || limit > 100) {
-    throw new ServiceError("invalid_value", "limit must be an integer from 1 to 100.", { param: "limit" });
+    throw invalidValue("limit must be an integer from 1 to 100.", "limit");
   }
-  if (order !== "asc" && order !== "desc") {
-    throw new ServiceError("invalid_value", "order must be asc or desc.", { param: "order" });
-  }
+  if (order !== "asc" && order !== "desc") throw invalidValue("order must be asc or desc.", "order");
   return { limit, descending: order === "desc", after: after ?? null };
 }
 

@@ -1,5 +1,5 @@
 // A request of the Responses API → a chat. What a response continues is part of the messages.
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue } from "../../../errors/service-error.ts";
 import type { TextGrammar } from "../../../grammar/constraint.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
 import type { WireMessage, WireTool } from "../../generation/messages.ts";
@@ -56,7 +56,7 @@ function toolChoice(choice: ResponsesBody["tool_choice"], tools: readonly WireTo
     return { tool_choice: { type: "function", function: { name } } };
   }
   if (type === "allowed_tools") return allowed(choice, tools);
-  throw refuse(
+  throw invalidValue(
     'tool_choice must be "none", "auto", "required", {type: function, name}, {type: allowed_tools} or {type: custom, name} of one of the tools: hosted tools are not offered.',
     "tool_choice",
   );
@@ -65,7 +65,7 @@ function toolChoice(choice: ResponsesBody["tool_choice"], tools: readonly WireTo
 /** `known` gets its name and grammar. */
 function customTool(tool: JsonObject, path: string, known: Map<string, TextGrammar | null>): WireTool {
   const { name, description, format } = tool;
-  if (typeof name !== "string" || name === "") throw refuse("A custom tool needs a name.", `${path}.name`);
+  if (typeof name !== "string" || name === "") throw invalidValue("A custom tool needs a name.", `${path}.name`);
   const grammar = customGrammar(format, `${path}.format`);
   known.set(name, grammar);
   return customFunction({ name, description: typeof description === "string" ? description : null, grammar });
@@ -79,7 +79,7 @@ function customGrammar(format: unknown, path: string): TextGrammar | null {
     const isKnown = type === "grammar" && (syntax === "lark" || syntax === "regex");
     if (isKnown && typeof definition === "string") return { syntax, definition };
   }
-  throw refuse('A format is {type: "text"} or {type: "grammar", syntax: "lark" or "regex", definition}.', path);
+  throw invalidValue('A format is {type: "text"} or {type: "grammar", syntax: "lark" or "regex", definition}.', path);
 }
 
 function functionTool(tool: JsonObject, path: string): WireTool {
@@ -87,11 +87,11 @@ function functionTool(tool: JsonObject, path: string): WireTool {
   if (type !== "function") {
     const hosted = [...HOSTED].find(([word]) => String(type).startsWith(word));
     const why = hosted === undefined ? "" : `: ${hosted[1]}`;
-    throw refuse(`Tools of the type ${JSON.stringify(type)} are not offered here, only functions${why}.`, path);
+    throw invalidValue(`Tools of the type ${JSON.stringify(type)} are not offered here, only functions${why}.`, path);
   }
-  if (typeof name !== "string" || name === "") throw refuse("A function needs a name.", `${path}.name`);
+  if (typeof name !== "string" || name === "") throw invalidValue("A function needs a name.", `${path}.name`);
   if (parameters != null && !isJsonObject(parameters)) {
-    throw refuse("parameters must be a JSON schema.", `${path}.parameters`);
+    throw invalidValue("parameters must be a JSON schema.", `${path}.parameters`);
   }
   return {
     type: "function",
@@ -107,14 +107,10 @@ function functionTool(tool: JsonObject, path: string): WireTool {
 function allowed(choice: JsonObject, known: readonly WireTool[]): ChatTools {
   const { mode, tools } = choice;
   if ((mode !== "auto" && mode !== "required") || !Array.isArray(tools)) {
-    throw refuse("allowed_tools needs a mode, auto or required, and tools.", "tool_choice");
+    throw invalidValue("allowed_tools needs a mode, auto or required, and tools.", "tool_choice");
   }
   const names = tools.map((tool: unknown) => (isJsonObject(tool) ? tool.name : undefined));
   return allowedTools(mode, names, known);
-}
-
-function refuse(message: string, param: string): ServiceError {
-  return new ServiceError("invalid_value", message, { param });
 }
 
 /** Fields of the chat → fields of this API. */
@@ -143,7 +139,7 @@ export function chatOf(
 ): { chat: ChatBody; custom: CustomTools } {
   if (body.background === true) {
     const message = "background: true is not offered: a response runs while its client waits. Use stream: true.";
-    throw new ServiceError("invalid_value", message, { param: "background" });
+    throw invalidValue(message, "background");
   }
   const { model, seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, cache_salt } = body;
   const sampling = { seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty, cache_salt };
@@ -175,15 +171,9 @@ function responseFormat({ text }: ResponsesBody): ChatBody["response_format"] {
   const format = text?.format ?? { type: "text" as const };
   if (format.type !== "json_schema") return { type: format.type };
   if (format.schema == null) {
-    throw new ServiceError("invalid_value", "text.format of the type json_schema needs a schema.", {
-      param: "text.format.schema",
-    });
+    throw invalidValue("text.format of the type json_schema needs a schema.", "text.format.schema");
   }
-  if (format.name == null) {
-    throw new ServiceError("invalid_value", "text.format of the type json_schema needs a name.", {
-      param: "text.format.name",
-    });
-  }
+  if (format.name == null) throw invalidValue("text.format of the type json_schema needs a name.", "text.format.name");
   return {
     type: "json_schema",
     json_schema: { name: format.name, schema: format.schema, strict: format.strict },

@@ -1,6 +1,6 @@
 // Conversations that are partly stored: the items of the responses that a request continues, and those that it names by id. Ids
 // of items contain the key of their response. A reference is kept as a reference, however often it is repeated.
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue, ServiceError } from "../../../errors/service-error.ts";
 import { givingWay } from "../../../pacing/turns.ts";
 import type { ConversationTable, ItemPlace } from "../../../store/tables/conversations.ts";
 import type { ResponseTable, StoredItem } from "../../../store/tables/responses.ts";
@@ -89,8 +89,7 @@ async function earlierItems(
 ): Promise<StoredItem[]> {
   const param = "previous_response_id";
   if (!responses.keeps) {
-    const message = "This server keeps no responses (--keep-responses): send the conversation as input.";
-    throw new ServiceError("invalid_value", message, { param });
+    throw invalidValue("This server keeps no responses (--keep-responses): send the conversation as input.", param);
   }
   const chain = await conversations.chain(owner, id, room);
   const first = chain[0];

@@ -1,7 +1,7 @@
 // POST /inference/v1/generate: token ids in, token ids out.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ServiceError } from "../../../errors/service-error.ts";
+import { invalidCombination, invalidValue } from "../../../errors/service-error.ts";
 import { isJsonObject } from "../../../json/json.ts";
 import { fitTokens, outputBudget } from "../../../text/prompt-length.ts";
 import { PlainReplyParser } from "../../../text/reply-parser.ts";
@@ -48,13 +48,10 @@ function validateTokens(raw: unknown, rules: { policy: "priority" | "fcfs" }): V
   checkStream(body, source.stream_options);
   checkPriority(body, rules.policy);
   if (stopList(body.stop).length > 0 && body.detokenize === false) {
-    const message = "stop needs detokenize: true, because stop strings are looked for in the text.";
-    throw new ServiceError("invalid_combination", message, { param: "stop" });
+    throw invalidCombination("stop needs detokenize: true, because stop strings are looked for in the text.", "stop");
   }
   if ((body.logprobs ?? 0) < -1) {
-    throw new ServiceError("invalid_value", "logprobs must be 0 or more, or -1 for the whole vocabulary.", {
-      param: "logprobs",
-    });
+    throw invalidValue("logprobs must be 0 or more, or -1 for the whole vocabulary.", "logprobs");
   }
   return { body, ignored };
 }
