@@ -9,7 +9,8 @@ import { WORKSPACE_NAME } from "../../store/workspaces.ts";
 import type { AccountView } from "../../training/account.ts";
 import { credentialsOf, may, type Principal, principalOf } from "../http/auth.ts";
 import { route } from "../route.ts";
-import { nullable, orNull, readBody } from "../schema/body.ts";
+import { Moment, nullable, orNull, readBody } from "../schema/body.ts";
+import { afterId, listOf, page, pageOf } from "../schema/list.ts";
 import type { Service } from "../service.ts";
 
 // The caller as clients see it.
@@ -20,7 +21,7 @@ const principal = {
   name: Type.String(),
   scopes: Type.Array(Type.Enum([...SCOPES])),
   workspace: Type.Object({ id: Type.String(), name: Type.String() }),
-  expires_at: nullable(Type.String({ format: "date-time" })),
+  expires_at: nullable(Moment),
   session: Type.Boolean({ description: "Whether this is the session of a browser." }),
 };
 
@@ -82,7 +83,6 @@ function momentOf(seconds: number | null): string | null {
 const RedeemBody = Type.Object({ code: Type.String() }, { title: "RedeemSessionCode" });
 /** Far more than a code needs: anybody may send one. */
 const MOST_CODE_BYTES = 4096;
-const Moment = Type.String({ format: "date-time" });
 
 const SessionBody = Type.Object(
   {
@@ -180,21 +180,8 @@ const CreatedBody = Type.Object(
   { title: "CreatedToken" },
 );
 
-const TokenList = Type.Object(
-  {
-    object: Type.Literal("list"),
-    data: Type.Array(TokenBody),
-    first_id: Type.String(),
-    last_id: Type.String(),
-    has_more: Type.Boolean(),
-  },
-  { title: "TokenList" },
-);
-
-const Page = Type.Object({
-  after: orNull(Type.String(), { description: "The id of the last item seen." }),
-  limit: orNull(Type.Integer({ minimum: 1, maximum: MOST_PER_PAGE }), { default: MOST_PER_PAGE }),
-});
+const TokenList = listOf(TokenBody, "TokenList");
+const Page = pageOf(MOST_PER_PAGE);
 
 const NewTokenBody = Type.Object(
   {
@@ -214,11 +201,9 @@ export function registerTokens(app: FastifyInstance, { tokens }: Service): void 
     route("admin", "List tokens, oldest first", { query: Page, reply: TokenList, errors: [400] }),
     async (request) => {
       const { after, limit } = readBody(Page, request.query).value;
-      const all = await tokens.list();
-      const from = after ? all.findIndex(({ id }) => id === after) + 1 || all.length : 0;
-      const data = all.slice(from, from + (limit ?? MOST_PER_PAGE)).map(presentToken);
-      const [first_id, last_id] = [data[0]?.id ?? "", data.at(-1)?.id ?? ""];
-      return { object: "list", data, first_id, last_id, has_more: from + data.length < all.length };
+      const count = limit ?? MOST_PER_PAGE;
+      const found = afterId(await tokens.list(), after || null);
+      return page(found.slice(0, count + 1), count, presentToken);
     },
   );
 

@@ -6,6 +6,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 import { principalOf } from "../http/auth.ts";
 import { route } from "../route.ts";
 import { nullable, orNull, readBody } from "../schema/body.ts";
+import { wholeListOf } from "../schema/list.ts";
 import type { Service } from "../service.ts";
 import type { ModelCard } from "./model-registry.ts";
 
@@ -38,7 +39,7 @@ const Model = Type.Object(
   { title: "Model" },
 );
 
-const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(Model) }, { title: "ModelList" });
+const ModelList = wholeListOf(Model, "ModelList");
 
 export function registerModels(app: FastifyInstance, service: Service): void {
   const { maxModelLen } = service.engine.info;

@@ -26,6 +26,9 @@ export function int64(options: { minimum?: number; description?: string; default
   return Type.Unsafe<bigint>({ type: "integer", format: "int64", minimum: -(2 ** 63), maximum: 2 ** 63, ...options });
 }
 
+export const Moment = Type.String({ format: "date-time" });
+export const Uuid = Type.String({ format: "uuid" });
+
 /** An object with any keys and values, passed on unchanged. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true });
 

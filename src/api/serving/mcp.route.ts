@@ -7,6 +7,7 @@ import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/streams.ts";
 import { route } from "../route.ts";
 import { readBody } from "../schema/body.ts";
+import { wholeListOf } from "../schema/list.ts";
 import type { Service } from "../service.ts";
 import { McpFailure, type McpServers } from "./mcp-servers.ts";
 
@@ -15,27 +16,17 @@ const MOST_AT_ONCE = 32;
 const MOST_OF_ONE = 8;
 const MOST_BODY_BYTES = 2 ** 20;
 
-const ServerList = Type.Object(
-  {
-    object: Type.Literal("list"),
-    data: Type.Array(Type.Object({ object: Type.Literal("mcp_server"), name: Type.String() })),
-  },
-  { title: "McpServerList" },
+const ServerList = wholeListOf(
+  Type.Object({ object: Type.Literal("mcp_server"), name: Type.String() }),
+  "McpServerList",
 );
 
-const ToolList = Type.Object(
-  {
-    object: Type.Literal("list"),
-    data: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        description: Type.String(),
-        parameters: Type.Record(Type.String(), Type.Unknown(), { description: "JSON schema of the arguments." }),
-      }),
-    ),
-  },
-  { title: "McpToolList" },
-);
+const Tool = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  parameters: Type.Record(Type.String(), Type.Unknown(), { description: "JSON schema of the arguments." }),
+});
+const ToolList = wholeListOf(Tool, "McpToolList");
 
 const Call = Type.Object(
   {

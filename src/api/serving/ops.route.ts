@@ -6,6 +6,7 @@ import type { LogLine } from "../../observe/log.ts";
 import { PACKAGE_VERSION } from "../../system/package.ts";
 import { OpenStreams } from "../http/streams.ts";
 import { route } from "../route.ts";
+import { Moment } from "../schema/body.ts";
 import { engineFacts, type Service } from "../service.ts";
 
 export function registerOps(app: FastifyInstance, service: Service): void {
@@ -54,7 +55,7 @@ export function registerOps(app: FastifyInstance, service: Service): void {
 // The server's log as a stream, for admins. It has what standard error has: no prompts, no generated text, no tokens.
 
 const LogEvent = Type.Object(
-  { at: Type.String({ format: "date-time" }), level: Type.String(), message: Type.String() },
+  { at: Moment, level: Type.String(), message: Type.String() },
   { additionalProperties: true },
 );
 

@@ -6,7 +6,7 @@ import { Type } from "typebox";
 import { PACKAGE_VERSION } from "../../system/package.ts";
 import { MAX_CHOICES } from "../generation/limits.ts";
 import { route } from "../route.ts";
-import { nullable } from "../schema/body.ts";
+import { Moment, nullable } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 
 const Count = Type.Integer();
@@ -15,7 +15,7 @@ export const ServerBody = Type.Object(
   {
     object: Type.Literal("server"),
     version: Type.String(),
-    started_at: Type.String({ format: "date-time" }),
+    started_at: Moment,
     role: Type.Enum(["all", "api"]),
     model: Type.Object(
       {

@@ -8,7 +8,8 @@ import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { route } from "../route.ts";
 import { nullable, orNull } from "../schema/body.ts";
-import { ownModel, page, pageQuery, stepFrom } from "./params.ts";
+import { afterId, page } from "../schema/list.ts";
+import { ownModel, pageQuery, stepFrom } from "./params.ts";
 import { presentModel, presentStep } from "./present.ts";
 import {
   CheckpointBody,
@@ -218,11 +219,4 @@ async function createModel(
 export function defaultEntity({ workspace: { entity, id } }: Principal): string {
   const cleaned = entity.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^-+|-+$/g, "");
   return cleaned === "." || cleaned === ".." ? id : cleaned.slice(0, 128) || id;
-}
-
-/** The steps after the one with id `after`; none if that step is gone. */
-function afterId(steps: readonly StepRecord[], after: string | null): readonly StepRecord[] {
-  if (after === null) return steps;
-  const at = steps.findIndex(({ id }) => id === after);
-  return at < 0 ? [] : steps.slice(at + 1);
 }

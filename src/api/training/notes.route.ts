@@ -6,9 +6,9 @@ import type { NoteRecord } from "../../store/tables/notes.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { route } from "../route.ts";
-import { orNull } from "../schema/body.ts";
-import { ownModel, page } from "./params.ts";
-import { listOf, Moment, Uuid } from "./training.schema.ts";
+import { Moment, orNull, Uuid } from "../schema/body.ts";
+import { listOf, page, pageOf } from "../schema/list.ts";
+import { ownModel } from "./params.ts";
 import { readQuery, readSmallBody } from "./validation.ts";
 
 const Tag = Type.String({
@@ -36,10 +36,8 @@ const NoteBody = Type.Object(
 );
 const NoteList = listOf(NoteBody, "NoteList");
 
-const NotePage = Type.Object({
-  after: orNull(Type.String(), { description: "The id of the last item seen." }),
-  limit: orNull(Type.Integer({ minimum: 1, maximum: 1000 }), { default: 100 }),
-});
+const USUAL_COUNT = 100;
+const NotePage = pageOf(1000, USUAL_COUNT);
 
 interface NotePath {
   Params: { id: string };
@@ -54,12 +52,9 @@ export function registerNotes(app: FastifyInstance, training: TrainingService): 
     }),
     async (request) => {
       const { after, limit } = readQuery(NotePage, request.query);
-      const count = limit ?? 100;
-      return page(
-        await training.notes.list(readableBy(principalOf(request)), after ?? null, count + 1),
-        count,
-        present,
-      );
+      const count = limit ?? USUAL_COUNT;
+      const found = await training.notes.list(readableBy(principalOf(request)), after ?? null, count + 1);
+      return page(found, count, present);
     },
   );
 

@@ -17,6 +17,7 @@ import { type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { refuseNulInIds } from "../schema/identifiers.ts";
 import type { Loc, Violations } from "../schema/scalars.ts";
 import { type JsonItem, JsonItems, JsonSizeError, JsonSyntaxError, type Streamed } from "./json-stream.ts";
+import { readRecord } from "./params.ts";
 import { sentItems, withRewards } from "./record.wire.ts";
 import type { NewReward } from "./training.schema.ts";
 import { invalid, noIssues, nulInId, readTraining, throwIfAny } from "./validation.ts";
@@ -180,16 +181,10 @@ async function takeAgain(
     const path = job.kind === "sft" ? "sft-training-jobs" : "training-jobs";
     throw invalid(loc, "value_error", `Value error, that job was sent to /v1/preview/${path}; send it there again`);
   }
-  const record = await training.jobs.openRecord(job);
-  try {
-    const sent = sentItems(record.texts(), field);
+  await readRecord(training, job, async (record) => {
     const rewards = (fields.rewards ?? []) as NewReward[]; // checked with the rest of the body
-    for await (const item of withRewards(sent, rewards)) {
-      await onItem(item);
-    }
-  } finally {
-    await record.close();
-  }
+    for await (const item of withRewards(sentItems(record.texts(), field), rewards)) await onItem(item);
+  });
   return job;
 }
 

@@ -2,8 +2,8 @@
 
 import { type Static, Type } from "typebox";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
-import { AnyObject, nullable, orNull } from "../schema/body.ts";
-import { listOf, Moment, Uuid } from "./training.schema.ts";
+import { AnyObject, Moment, nullable, orNull, Uuid } from "../schema/body.ts";
+import { listOf } from "../schema/list.ts";
 
 const RolloutException = Type.Object(
   { type: nullable(Type.String()), message: Type.String() },

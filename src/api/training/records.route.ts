@@ -6,13 +6,14 @@ import type { JobRecord } from "../../store/tables/jobs.ts";
 import { mean } from "../../training/data/advantage.ts";
 import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
 import type { KeptSequence, RolloutVerdict } from "../../training/records/prepared-record.ts";
-import type { KeptGroup, KeptTrajectory, RecordReader } from "../../training/records/record-reader.ts";
+import type { KeptGroup, KeptTrajectory } from "../../training/records/record-reader.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { route } from "../route.ts";
+import { page } from "../schema/list.ts";
 import { leftOutTokens } from "./left-out-tokens.ts";
-import { page } from "./params.ts";
+import { readRecord } from "./params.ts";
 import {
   GroupList,
   GroupPage,
@@ -156,9 +157,9 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
     async (request) => {
       const { after, limit } = readQuery(GroupPage, request.query);
       const job = await training.jobs.owned(request.params.id, readableBy(principalOf(request)));
-      const from = after === undefined || after === null ? 0 : after + 1;
+      const from = (after ?? -1) + 1;
       const count = limit ?? DEFAULT_LIMIT;
-      const found = await reading(training, job, (record) => record.groups(from, from + count + 1));
+      const found = await readRecord(training, job, (record) => record.groups(from, from + count + 1));
       return page(found, count, presentGroup);
     },
   );
@@ -169,8 +170,8 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
     async (request) => {
       const { text, after, limit } = readQuery(SearchPage, request.query);
       const job = await training.jobs.owned(request.params.id, readableBy(principalOf(request)));
-      return reading(training, job, async (record) => {
-        const from = after === undefined || after === null ? 0 : after + 1;
+      return readRecord(training, job, async (record) => {
+        const from = (after ?? -1) + 1;
         const to = Math.min(from + (limit ?? DEFAULT_LIMIT), record.groupCount);
         const found = await record.saying(text, from, to);
         const data = Array.from(found, ([group, trajectories]) => ({ id: String(group), group, trajectories }));
@@ -217,22 +218,9 @@ async function find(training: TrainingService, request: FastifyRequest<Trajector
   const { params } = request;
   const job = await training.jobs.owned(params.id, readableBy(principalOf(request)));
   const [group, index] = [indexFrom(params.group, "group"), indexFrom(params.trajectory, "trajectory")];
-  const found = await reading(training, job, (record) => record.trajectory(group, index));
+  const found = await readRecord(training, job, (record) => record.trajectory(group, index));
   if (!found) throw new TrainingError("unknown_trajectory", { group, trajectory: index });
   return { job, index, found };
-}
-
-async function reading<T>(
-  training: TrainingService,
-  job: JobRecord,
-  work: (record: RecordReader) => Promise<T>,
-): Promise<T> {
-  const record = await training.jobs.openRecord(job);
-  try {
-    return await work(record);
-  } finally {
-    await record.close();
-  }
 }
 
 function indexFrom(text: string, name: string): number {

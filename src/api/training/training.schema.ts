@@ -1,27 +1,14 @@
 // Requests and replies of the training routes. The same schemas read requests and generate the OpenAPI document.
 // trajectory.schema.ts has the training data, job-options.ts the options of a job.
 
-import { type Static, type TObject, type TSchema, Type } from "typebox";
+import { type Static, type TObject, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/tables/jobs.ts";
-import { AnyObject, ErrorBody, mustBeAbsent, nullable, orNull } from "../schema/body.ts";
+import { AnyObject, ErrorBody, Moment, mustBeAbsent, nullable, orNull, Uuid } from "../schema/body.ts";
+import { listOf, pageOf, wholeListOf } from "../schema/list.ts";
 import { RlOptions, SftOptions } from "./job-options.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
-export const Uuid = Type.String({ format: "uuid" });
-export const Moment = Type.String({ format: "date-time" });
 const Numbers = Type.Record(Type.String(), Type.Number());
-
-export const listOf = <S extends TSchema>(item: S, title: string) =>
-  Type.Object(
-    {
-      object: Type.Literal("list"),
-      data: Type.Array(item),
-      first_id: Type.String(),
-      last_id: Type.String(),
-      has_more: Type.Boolean(),
-    },
-    { title },
-  );
 
 export const TrainingErrorBody = Type.Object(
   {
@@ -90,10 +77,7 @@ export const ServerStatusBody = Type.Object(
   },
   { title: "ServerStatus" },
 );
-export const ServerList = Type.Object(
-  { object: Type.Literal("list"), data: Type.Array(ServerStatusBody) },
-  { title: "ServerList" },
-);
+export const ServerList = wholeListOf(ServerStatusBody, "ServerList");
 
 /** Part of inference names and paths. The database ends text at NUL and cannot hold half a surrogate pair. */
 export const Name = Type.String({
@@ -273,10 +257,7 @@ export const EventBody = Type.Object(
 );
 export const EventList = listOf(EventBody, "TrainingEventList");
 
-export const PageQuery = Type.Object({
-  after: orNull(Type.String(), { description: "The id of the last item seen." }),
-  limit: orNull(Type.Integer({ minimum: 1, maximum: 100 }), { default: 20 }),
-});
+export const PageQuery = pageOf(100, 20);
 export const StepOrder = Type.Object({ order: orNull(Type.Enum(["asc", "desc"]), { default: "asc" }) });
 export const ModelFilter = Type.Object({
   entity: orNull(Type.String()),

@@ -3,7 +3,7 @@
 
 import { type Static, Type } from "typebox";
 import { Tool } from "../generation/messages.ts";
-import { AnyObject, orNull } from "../schema/body.ts";
+import { AnyObject, Moment, orNull } from "../schema/body.ts";
 
 /** Metrics that a trajectory or group may have and a request may log. Each is stored with a step. */
 export const MAX_METRICS = 1000;
@@ -96,7 +96,7 @@ export const TrajectoryBody = Type.Object(
     metrics: Metrics,
     metadata: orNull(AnyObject),
     logs: orNull(Type.Array(Type.Unknown())),
-    start_time: orNull(Type.String({ format: "date-time" })),
+    start_time: orNull(Moment),
   },
   { title: "Trajectory" },
 );

@@ -3,7 +3,7 @@
 
 import { Type } from "typebox";
 import { OPERATION_KINDS } from "../../../store/tables/jobs.ts";
-import { AnyObject, mustBeAbsent, nullable, orNull } from "../../schema/body.ts";
+import { AnyObject, Moment, mustBeAbsent, nullable, orNull, Uuid } from "../../schema/body.ts";
 import { Name } from "../training.schema.ts";
 import { TokenMatrixBody } from "./token-matrix.ts";
 
@@ -14,8 +14,6 @@ const Id = Type.String({
   pattern: String.raw`^[^\u0000]*$`,
   description: "1 to 255 characters without U+0000",
 });
-const Uuid = Type.String({ format: "uuid" });
-const Moment = Type.String({ format: "date-time" });
 
 const CheckpointSource = Type.Object({
   kind: Type.Enum(["service_checkpoint", "wandb_artifact"], { description: "Only service_checkpoint is known here." }),
