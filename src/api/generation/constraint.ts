@@ -167,15 +167,17 @@ export async function grammarFor(
     const { shape, reasoning } = constraint;
     return { grammar: compiled.key, constraint: { shape, reasoning } };
   } catch (error) {
-    if (error instanceof QueueFullError) {
-      throw new ServiceError("constraint_queue_full", error.message, { retryAfter: 1 });
-    }
-    if (error instanceof LateConstraintError) {
-      throw new ServiceError("constraint_timeout", error.message, { param: error.param, retryAfter: 1 });
-    }
-    if (error instanceof ConstraintError) {
-      throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
-    }
-    throw error;
+    throw constraintRefusal(error);
   }
+}
+
+/** What the client is told of a constraint that cannot be compiled or looked into; other errors as they are. */
+export function constraintRefusal(error: unknown): unknown {
+  if (error instanceof QueueFullError) {
+    return new ServiceError("constraint_queue_full", error.message, { retryAfter: 1 });
+  }
+  if (error instanceof LateConstraintError) {
+    return new ServiceError("constraint_timeout", error.message, { param: error.param, retryAfter: 1 });
+  }
+  return error instanceof ConstraintError ? bad(error.message, error.param, error) : error;
 }

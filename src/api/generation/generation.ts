@@ -5,7 +5,7 @@ import { givingWay } from "../../pacing/turns.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { noText, OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning.ts";
-import type { ReplyParser } from "../../text/reply-parser.ts";
+import { PlainReplyParser, type ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
@@ -34,14 +34,12 @@ export interface GenerationSpec {
   /** Alternatives per token; null: no log probabilities. */
   top: number | null;
   tokensAsIds: boolean;
-  parser: () => ReplyParser;
-  thoughtMeter: () => ReasoningParser | null;
+  /** Left out: the text is the answer. */
+  parsers?: { parser(): ReplyParser; thoughtMeter(): ReasoningParser | null };
   /** Special tokens the parser wants to see. */
   shownTokenIds?: readonly number[];
   /** Nobody reads the text, and no stop string looks at it. */
   tokensOnly?: boolean;
-  /** --allowed-engine-args. */
-  allowedArgs: readonly string[];
   /** More parameters for other engines, beside those that sampling.ts lets through. */
   extra?: Readonly<Record<string, unknown>>;
 }
@@ -51,8 +49,9 @@ export interface GenerationPlan {
   choices: ChoiceOutput[];
 }
 
-export function buildRun(tokenizer: Tokenizer, spec: GenerationSpec): GenerationPlan {
-  const { body, sampling, promptTokenIds } = spec;
+export function buildRun(service: Pick<Service, "text" | "config">, spec: GenerationSpec): GenerationPlan {
+  const { tokenizer } = service.text;
+  const { body, sampling, promptTokenIds, parsers } = spec;
   const stops = new StopStrings(stopList(body.stop));
   const choices = Array.from(
     { length: spec.n },
@@ -60,12 +59,13 @@ export function buildRun(tokenizer: Tokenizer, spec: GenerationSpec): Generation
       new ChoiceOutput({
         index,
         text: spec.tokensOnly ? noText : outputText(tokenizer, spec, stops),
-        parser: spec.parser(),
-        thoughtMeter: spec.thoughtMeter(),
+        parser: parsers?.parser() ?? new PlainReplyParser(),
+        thoughtMeter: parsers?.thoughtMeter() ?? null,
         logprobs:
           spec.top === null ? null : { walk: new TokenTextWalk(tokenizer, { asIds: spec.tokensAsIds }), top: spec.top },
       }),
   );
+  const extra = { ...spec.extra, ...engineArgs(body, service.config.allowedEngineArgs) };
   const request: GenerateRequest = {
     promptTokenIds,
     n: spec.n,
@@ -75,7 +75,7 @@ export function buildRun(tokenizer: Tokenizer, spec: GenerationSpec): Generation
     priority: Number(body.priority ?? 0n),
     legalSets: null,
     ...spec.compiled,
-    ...extraOf(spec),
+    ...(Object.keys(extra).length > 0 ? { extra } : {}),
   };
   return { request, choices };
 }
@@ -95,11 +95,6 @@ function outputText(tokenizer: Tokenizer, { body, ...spec }: GenerationSpec, sto
 
 export function stopList(stop: SharedFields["stop"]): readonly string[] {
   return stop === undefined || stop === null ? [] : [stop].flat();
-}
-
-function extraOf(spec: GenerationSpec): Pick<GenerateRequest, "extra"> {
-  const extra = { ...spec.extra, ...engineArgs(spec.body, spec.allowedArgs) };
-  return Object.keys(extra).length > 0 ? { extra } : {};
 }
 
 // Runs one admitted request on the engine: aborts when the client leaves or the server shuts down, stops choices whose stop

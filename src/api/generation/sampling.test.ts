@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ByteTokenizer } from "../../../test/support/byte-tokenizer.ts";
 import type { SharedFields } from "./fields.schema.ts";
-import { loadSamplingDefaults, NEUTRAL_DEFAULTS, type SamplingContext, toSamplingParams } from "./sampling.ts";
+import { loadSamplingDefaults, NEUTRAL_DEFAULTS, type SampledModel, toSamplingParams } from "./sampling.ts";
 
 function folder(config: object | null): string {
   const path = mkdtempSync(join(tmpdir(), "flywheel-defaults-"));
@@ -37,16 +37,14 @@ it("refuses invalid values", () => {
   expect(() => load("auto", { temperature: "hot" })).toThrow(/override-generation-config.*temperature/s);
 });
 
-const context: SamplingContext = {
-  tokenizer: new ByteTokenizer(),
-  vocabSize: 260,
+const byteModel: SampledModel = {
+  text: { tokenizer: new ByteTokenizer() },
+  engine: { info: { vocabSize: 260 } },
   defaults: NEUTRAL_DEFAULTS,
-  maxTokens: 10,
-  logprobs: null,
-  promptLogprobs: null,
 };
-const params = (body: SharedFields, more: Partial<SamplingContext> = {}) =>
-  toSamplingParams(body, { ...context, ...more });
+const counts = { maxTokens: 10, logprobs: null, promptLogprobs: null };
+const params = (body: SharedFields, { defaults = NEUTRAL_DEFAULTS, ...more } = {}) =>
+  toSamplingParams(body, { ...byteModel, defaults }, { ...counts, ...more });
 
 describe("toSamplingParams", () => {
   it("uses the model's defaults for absent and null fields, but not for 0", () => {

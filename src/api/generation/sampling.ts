@@ -131,18 +131,22 @@ function only(args: EngineArgFields["engine_xargs"], allowed: readonly string[])
 // Converts wire sampling fields to the engine's SamplingParams: applies the model's generation_config defaults, checks
 // bounds and vocabulary, collects stop ids. Bad values are refused here, so the engine only sees valid parameters.
 
-export interface SamplingContext {
-  tokenizer: Tokenizer;
-  /** Rows of the output layer, at least the tokenizer's size. */
-  vocabSize: number;
+/** What is drawn from. */
+export interface SampledModel {
+  text: { tokenizer: Tokenizer };
+  /** `vocabSize`: rows of the output layer, at least the tokenizer's size. */
+  engine: { info: { vocabSize: number } };
   defaults: SamplingDefaults;
-  maxTokens: number;
-  logprobs: number | null;
-  promptLogprobs: number | null;
 }
 
-export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, context: SamplingContext): SamplingParams {
-  const { tokenizer, defaults, vocabSize } = context;
+type Counts = Pick<SamplingParams, "maxTokens" | "logprobs" | "promptLogprobs">;
+
+export function toSamplingParams(
+  body: Omit<SharedFields, "engine_xargs">,
+  { text: { tokenizer }, engine, defaults }: SampledModel,
+  counts: Counts,
+): SamplingParams {
+  const { vocabSize } = engine.info;
   if (body.use_beam_search === true) {
     throw invalidValue("Beam search is not supported: leave use_beam_search out.", "use_beam_search");
   }
@@ -157,9 +161,10 @@ export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, conte
     minTokens: body.min_tokens ?? 0,
   };
   checkSamplingBounds(chosen);
-  if (chosen.minTokens > context.maxTokens) {
-    const message = `min_tokens (${chosen.minTokens}) is greater than the output budget (${context.maxTokens}).`;
-    throw invalidCombination(message);
+  if (chosen.minTokens > counts.maxTokens) {
+    throw invalidCombination(
+      `min_tokens (${chosen.minTokens}) is greater than the output budget (${counts.maxTokens}).`,
+    );
   }
   const greedy = chosen.temperature === 0;
   const ignoreEos = body.ignore_eos ?? false;
@@ -169,6 +174,7 @@ export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, conte
   const eos = tokenizer.eosTokenId;
   return {
     ...chosen,
+    ...counts,
     // Tiny temperatures overflow the softmax. vLLM raises them too.
     temperature: greedy ? 0 : Math.max(chosen.temperature, 0.01),
     topK: greedy ? 0 : Math.max(chosen.topK, 0),
@@ -178,15 +184,12 @@ export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, conte
     allowedTokenIds: readAllowedIds(body.allowed_token_ids, tokenizer.vocabSize),
     badWords: tokeniseBadWords(tokenizer, body.bad_words ?? []),
     badWordTexts: body.bad_words ?? [],
-    maxTokens: context.maxTokens,
     eosTokenId: eos,
     stopTokenIds: unique(ignoreEos ? userStops : [...userStops, ...extraEos]),
     minTokensMask: unique([...(eos === null ? [] : [eos]), ...extraEos, ...userStops]),
     ignoreEos,
     seed: body.seed === -1n ? null : (body.seed ?? null),
-    logprobs: context.logprobs,
-    logprobTokenIds: readLogprobIds(body.logprob_token_ids, vocabSize, context.logprobs !== null),
-    promptLogprobs: context.promptLogprobs,
+    logprobTokenIds: readLogprobIds(body.logprob_token_ids, vocabSize, counts.logprobs !== null),
     repetitionDetection: readRepetitionDetection(body.repetition_detection),
     thinking: null,
   };

@@ -3,18 +3,15 @@
 
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
-import { invalidCombination, invalidValue, ServiceError } from "../../errors/service-error.ts";
-import { ConstraintError } from "../../grammar/constraint.ts";
+import { invalidCombination, invalidValue } from "../../errors/service-error.ts";
 import { GrammarInspector, type Inspection } from "../../grammar/grammar-inspector.ts";
-import { QueueFullError } from "../../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
 import { givingWay } from "../../pacing/turns.ts";
 import type { LikelyToken, Preference } from "../../sampling/token-logprobs.ts";
 import { REPLY_MARKERS } from "../../text/create-reply-parser.ts";
-import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import { answer, type PrepareContext, type PreparedAnswer } from "../generation/answer.ts";
-import { grammarFor, readOutputShape } from "../generation/constraint.ts";
+import { constraintRefusal, grammarFor, readOutputShape } from "../generation/constraint.ts";
 import { ResponseFormat, StructuredOutputs, samplingFields } from "../generation/fields.schema.ts";
 import { buildRun, type GenerationPlan } from "../generation/generation.ts";
 import { floored } from "../generation/reply.ts";
@@ -178,33 +175,27 @@ async function look(
   try {
     return (await inspector.inspect({ grammar, stopTokenIds, tokens }, client.id, stopped)) ?? nothing;
   } catch (error) {
-    if (error instanceof QueueFullError) {
-      throw new ServiceError("constraint_queue_full", error.message, { retryAfter: 1 });
-    }
-    if (!(error instanceof ConstraintError)) throw error;
-    throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
+    throw constraintRefusal(error);
   }
 }
 
 /** Its prefill tells what the model preferred at each position. */
 function scoringRun(
-  { engine, text: { tokenizer }, defaults }: Service,
+  service: Service,
   model: ModelLease,
   prompt: readonly number[],
   tokens: readonly number[],
   positions: Inspection["positions"],
 ): GenerationPlan {
-  const context = { tokenizer, vocabSize: engine.info.vocabSize, defaults, maxTokens: 1 };
-  const { request, choices } = buildRun(tokenizer, {
-    ...{ body: {}, allowedArgs: [] },
+  const counts = { maxTokens: 1, logprobs: null, promptLogprobs: null };
+  const { request, choices } = buildRun(service, {
+    body: {},
     promptTokenIds: [...prompt, ...tokens.slice(0, positions.length)],
     n: 1,
-    sampling: toSamplingParams({ temperature: 0 }, { ...context, logprobs: null, promptLogprobs: null }),
+    sampling: toSamplingParams({ temperature: 0 }, service, counts),
     model,
     compiled: { grammar: null, constraint: null },
     ...{ top: null, tokensAsIds: false, tokensOnly: true },
-    parser: () => new PlainReplyParser(),
-    thoughtMeter: () => null,
   });
   return { request: { ...request, legalSets: positions.map(({ mask }) => mask) }, choices };
 }

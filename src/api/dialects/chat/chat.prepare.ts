@@ -124,10 +124,7 @@ export async function prepareChat(
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
   const thinking = thinkingLimit(body.thinking_token_budget, parsing.reasoning, state, tokenizer);
-  const chosen = toSamplingParams(body, {
-    tokenizer,
-    vocabSize,
-    defaults: service.defaults,
+  const chosen = toSamplingParams(body, service, {
     maxTokens: outputBudget({
       contextLength: maxModelLen,
       promptTokens: prompt.tokenIds.length,
@@ -150,7 +147,7 @@ export async function prepareChat(
     client,
     stopped,
   });
-  const run = buildRun(tokenizer, {
+  const run = buildRun(service, {
     body,
     promptTokenIds: prompt.tokenIds,
     n: readChoiceCount(body.n),
@@ -160,9 +157,8 @@ export async function prepareChat(
     // The sampled token is shown beside named ones.
     top: named === null ? logprobs.top : named + 1,
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
-    ...parsersFor(parsing, state),
+    parsers: parsersFor(parsing, state),
     shownTokenIds: markerTokenIds(parsing, tokenizer),
-    allowedArgs: service.config.allowedEngineArgs,
     ...(body.mm_processor_kwargs ? { extra: { mmProcessorKwargs: body.mm_processor_kwargs } } : {}),
   });
   return {

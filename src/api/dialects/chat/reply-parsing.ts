@@ -133,7 +133,7 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
 export function parsersFor(
   { reasoning, tools, signatures, shape }: ReplyParsing,
   state: ReasoningState,
-): Pick<GenerationSpec, "parser" | "thoughtMeter"> {
+): NonNullable<GenerationSpec["parsers"]> {
   const forced = shape?.param === "tool_choice";
   const exact = forced || shape?.param === "tools";
   const options = {

@@ -1,4 +1,4 @@
-// POST /v1/completions: read, check, prepare, reply.
+// POST /v1/completions, the older text dialect: read, check, prepare, reply.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { invalidCombination, invalidValue, type ServiceError } from "../../../errors/service-error.ts";
@@ -6,9 +6,14 @@ import { givingWay } from "../../../pacing/turns.ts";
 import { Detokenizer } from "../../../text/detokenizer.ts";
 import { encodeBounded } from "../../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../../text/prompt-length.ts";
-import { PlainReplyParser } from "../../../text/reply-parser.ts";
 import type { Tokenizer } from "../../../text/tokenizer-contract.ts";
-import { answer, failedCompletion, type PrepareContext, type Reply } from "../../generation/answer.ts";
+import {
+  answer,
+  failedCompletion,
+  type PrepareContext,
+  type PreparedAnswer,
+  type Reply,
+} from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
 import { buildRun, type GenerationPlan, type RunOutput } from "../../generation/generation.ts";
 import {
@@ -47,15 +52,9 @@ import {
 /** A prompt as text or as token ids. */
 type Prompt = string | readonly number[];
 
-export interface ValidatedCompletion {
-  body: CompletionBody;
-  prompts: Prompt[];
-  ignored: string[];
-}
-
 const MAX_PROMPTS = 1024;
 
-function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }): ValidatedCompletion {
+function validateCompletion(raw: unknown, { policy }: { policy: "priority" | "fcfs" }) {
   const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
   checkLogprobSpelling(source);
   const { value: body, ignored } = readBody(CompletionRequest, raw ?? null);
@@ -67,7 +66,7 @@ function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }
   checkRepeated(body, prompts.length, thinking ? thinking.start_ids.length + thinking.end_ids.length : 0);
   checkStops(body.stop);
   checkStream(body, source.stream_options);
-  checkPriority(body, rules.policy);
+  checkPriority(body, policy);
   if ((body.logprobs ?? 0) < 0) throw invalidValue("logprobs must be 0 or more.", "logprobs");
   if (body.max_tokens === 0 && body.echo !== true) {
     throw invalidValue("max_tokens must be at least 1, or 0 together with echo.", "max_tokens");
@@ -91,24 +90,14 @@ function readPrompts(prompt: CompletionBody["prompt"]): Prompt[] {
 
 const DEFAULT_MAX_TOKENS = 16;
 
-interface PreparedCompletion {
-  facts: ReplyFacts;
-  runs: GenerationPlan[];
-  /** One per run. */
-  prompts: PromptChoices[];
-  /** How many log-probabilities are held at once. */
-  logprobs: number;
-}
-
 async function prepareCompletion(
   service: Service,
   body: CompletionBody,
   prompts: readonly Prompt[],
   { model, requestId, client, stopped }: PrepareContext,
-): Promise<PreparedCompletion> {
-  const { config, defaults, engine } = service;
-  const { maxModelLen, vocabSize } = engine.info;
-  const { tokenizer } = service.text;
+): Promise<PreparedAnswer> {
+  const { config } = service;
+  const { maxModelLen, vocabSize } = service.engine.info;
   const n = readChoiceCount(body.n);
   const promptOnly = body.max_tokens === 0;
   // The engine generates at least one token; it is hidden.
@@ -136,10 +125,7 @@ async function prepareCompletion(
       length,
       client.id,
     );
-    const chosen = toSamplingParams(body, {
-      tokenizer,
-      vocabSize,
-      defaults,
+    const chosen = toSamplingParams(body, service, {
       maxTokens: outputBudget({ contextLength: maxModelLen, promptTokens: ids.length, maxTokens }),
       logprobs: count,
       promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
@@ -157,7 +143,7 @@ async function prepareCompletion(
     amount += logprobAmount({ choices: n, maxTokens: sampling.maxTokens, top, ...shown }, vocabSize);
     streamed += logprobAmount({ choices: n, maxTokens: 1, top, ...shown }, vocabSize);
     runs.push(
-      buildRun(tokenizer, {
+      buildRun(service, {
         body,
         promptTokenIds: ids,
         n,
@@ -167,9 +153,6 @@ async function prepareCompletion(
         // The older format adds the sampled token to the most likely ones.
         top: top === null ? null : top + 1,
         tokensAsIds,
-        allowedArgs: config.allowedEngineArgs,
-        parser: () => new PlainReplyParser(),
-        thoughtMeter: () => null,
       }),
     );
     const reply = {
@@ -185,7 +168,7 @@ async function prepareCompletion(
       promptLogprobs: showsPrompt,
       streams: body.stream === true,
     };
-    choices.push(new PromptChoices(reply, tokenizer));
+    choices.push(new PromptChoices(reply, service.text.tokenizer));
   }
   const kept = body.stream === true ? streamed : amount;
   checkLogprobAmount(kept, "logprobs");
@@ -195,7 +178,7 @@ async function prepareCompletion(
     promptTokens: total,
     reasoningParsed: false,
   });
-  return { facts, runs, prompts: choices, logprobs: kept };
+  return { runs, logprobs: kept, reply: new TextReply(facts, choices) };
 }
 
 /** The tokens the model sees, and their text. */
@@ -220,8 +203,6 @@ function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
   return ids.map((id) => detokenizer.push(id)).join("") + detokenizer.incomplete();
 }
 
-// POST /v1/completions, the older text dialect.
-
 export function registerCompletions(app: FastifyInstance, service: Service): void {
   app.post(
     "/v1/completions",
@@ -240,10 +221,7 @@ export function answerCompletion(
     return {
       ...{ body, ignored },
       choices: readChoiceCount(body.n) * prompts.length,
-      async prepare(context) {
-        const { runs, logprobs, facts, prompts: asked } = await prepareCompletion(service, body, prompts, context);
-        return { runs, logprobs, reply: new TextReply(facts, asked) };
-      },
+      prepare: (context) => prepareCompletion(service, body, prompts, context),
     };
   });
 }

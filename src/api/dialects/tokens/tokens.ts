@@ -1,13 +1,12 @@
-// POST /inference/v1/generate: token ids in, token ids out.
+// POST /inference/v1/generate: token ids in, token ids out, as clients of vLLM that train models call it.
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { invalidCombination, invalidValue } from "../../../errors/service-error.ts";
 import { isJsonObject } from "../../../json/json.ts";
 import { fitTokens, outputBudget } from "../../../text/prompt-length.ts";
-import { PlainReplyParser } from "../../../text/reply-parser.ts";
-import { answer, type PrepareContext } from "../../generation/answer.ts";
+import { answer, type PrepareContext, type PreparedAnswer } from "../../generation/answer.ts";
 import { grammarFor, readOutputShape } from "../../generation/constraint.ts";
-import { buildRun, type GenerationPlan, stopList } from "../../generation/generation.ts";
+import { buildRun, stopList } from "../../generation/generation.ts";
 import {
   checkLogprobAmount,
   checkLogprobCount,
@@ -34,19 +33,14 @@ import { type TokenBody, TokenChunk, TokenReply, TokenRequest } from "./tokens.s
 
 type TokenFields = ReturnType<typeof flat>;
 
-export interface ValidatedTokens {
-  body: TokenFields;
-  ignored: string[];
-}
-
-function validateTokens(raw: unknown, rules: { policy: "priority" | "fcfs" }): ValidatedTokens {
+function validateTokens(raw: unknown, { policy }: { policy: "priority" | "fcfs" }) {
   const source = isJsonObject(raw) ? raw : {};
   checkLogprobSpelling(isJsonObject(source.sampling_params) ? source.sampling_params : {});
   const { value, ignored } = readBody(TokenRequest, raw ?? null);
   const body = flat(value);
   checkStops(body.stop);
   checkStream(body, source.stream_options);
-  checkPriority(body, rules.policy);
+  checkPriority(body, policy);
   if (stopList(body.stop).length > 0 && body.detokenize === false) {
     throw invalidCombination("stop needs detokenize: true, because stop strings are looked for in the text.", "stop");
   }
@@ -72,21 +66,13 @@ function flat({ sampling_params: sampling, ...body }: TokenBody) {
 // Prepares a generate request for the engine. As in vLLM, sampling fields that are left out are neutral, whatever the model
 // recommends. Only the ids that end an output are the model's, and max_new_tokens applies where max_tokens is left out.
 
-export interface PreparedTokens {
-  run: GenerationPlan;
-  choices: TokenChoices;
-  /** How many log-probabilities are held at once. */
-  logprobs: number;
-}
-
 async function prepareTokens(
   service: Service,
   body: TokenFields,
   { model, requestId, client, stopped }: PrepareContext,
-): Promise<PreparedTokens> {
-  const { config, defaults, engine } = service;
+): Promise<PreparedAnswer> {
+  const { config, defaults, engine, text } = service;
   const { maxModelLen, vocabSize } = engine.info;
-  const { tokenizer } = service.text;
   const n = readChoiceCount(body.n);
   const { maxTokens } = lengthRules(body, maxModelLen);
   // A budget that is larger than the rest of the context is cut, not refused: one budget serves every turn of an episode.
@@ -96,10 +82,8 @@ async function prepareTokens(
   const count = body.logprobs ?? (model.recordsForTraining || named.length > 0 ? 0 : null);
   if (named.length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(body.prompt_logprobs ?? null, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const chosen = toSamplingParams(body, {
-    tokenizer,
-    vocabSize,
-    defaults: { ...NEUTRAL_DEFAULTS, eosTokenIds: defaults.eosTokenIds },
+  const neutral = { text, engine, defaults: { ...NEUTRAL_DEFAULTS, eosTokenIds: defaults.eosTokenIds } };
+  const chosen = toSamplingParams(body, neutral, {
     maxTokens: outputBudget({
       contextLength: maxModelLen,
       promptTokens: ids.length,
@@ -109,7 +93,7 @@ async function prepareTokens(
     logprobs: count,
     promptLogprobs: body.prompt_logprobs ?? null,
   });
-  const thinking = thinkingLimitAfter(() => tokenizer.decode(ids), body.thinking_token_budget, service);
+  const thinking = thinkingLimitAfter(() => text.tokenizer.decode(ids), body.thinking_token_budget, service);
   const sampling = { ...chosen, thinking };
   const top = sampling.logprobTokenIds?.length ?? count;
   const tokens = { maxTokens: sampling.maxTokens, promptTokens: ids.length };
@@ -122,7 +106,7 @@ async function prepareTokens(
     client,
     stopped,
   });
-  const run = buildRun(tokenizer, {
+  const run = buildRun(service, {
     body,
     promptTokenIds: ids,
     n,
@@ -132,10 +116,7 @@ async function prepareTokens(
     // The sampled token is one of the N, and shown even if N is 0. Named ids stand behind it.
     top: sampling.logprobTokenIds === null ? (count === 0 ? 1 : count) : sampling.logprobTokenIds.length + 1,
     tokensAsIds: true,
-    allowedArgs: config.allowedEngineArgs,
     tokensOnly: stopList(body.stop).length === 0,
-    parser: () => new PlainReplyParser(),
-    thoughtMeter: () => null,
   });
   const id = `generate-tokens-${requestId}`;
   const facts = replyFacts(service, body, model, { id, promptTokens: ids.length, reasoningParsed: false });
@@ -146,29 +127,21 @@ async function prepareTokens(
     policyVersion: model.policyVersion,
     chunkTokens: body.stream_interval ?? 1,
   };
-  return { run, choices: new TokenChoices(facts, reply), logprobs: kept };
+  return { runs: [run], logprobs: kept, reply: new TokenChoices(facts, reply) };
 }
-
-// POST /inference/v1/generate: token ids in, token ids out, as clients of vLLM that train models call it.
 
 export function registerGenerate(app: FastifyInstance, service: Service): void {
   app.post(
     "/inference/v1/generate",
     route("inference", "Token ids in, token ids out", { body: TokenRequest, reply: TokenReply, chunk: TokenChunk }),
-    (request, reply) => answerTokens(service, request, reply),
+    (request, reply) =>
+      answer(service, request, reply, () => {
+        const { body, ignored } = validateTokens(bodyWithPriority(request), service.engine.info);
+        return {
+          ...{ body, ignored },
+          choices: readChoiceCount(body.n),
+          prepare: (context) => prepareTokens(service, body, context),
+        };
+      }),
   );
-}
-
-function answerTokens(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  return answer(service, request, reply, () => {
-    const { body, ignored } = validateTokens(bodyWithPriority(request), service.engine.info);
-    return {
-      ...{ body, ignored },
-      choices: readChoiceCount(body.n),
-      async prepare(context) {
-        const { run, choices, logprobs } = await prepareTokens(service, body, context);
-        return { runs: [run], logprobs, reply: choices };
-      },
-    };
-  });
 }
