@@ -7,22 +7,22 @@ import { getHeapStatistics } from "node:v8";
 import { ServiceError } from "../../errors/service-error.ts";
 import { LOGPROB_BYTES, MOST_IN_A_REPLY } from "./limits.ts";
 import type { WireTokenLogprob } from "./reply.ts";
-import { type HeldMemory, type MemoryLimits, SharedMemory } from "./shared-memory.ts";
+import { type HeldRoom, type RoomLimits, SharedRoom } from "./shared-room.ts";
 
 /** Room is taken in steps of this size once a reply holds more than was expected. */
 const STEP_BYTES = 2 ** 20;
 
 /** A quarter of the heap, because text is copied while it is sent; half of that for one client. One whole reply always fits. */
-export function logprobLimits(heap: number = getHeapStatistics().heap_size_limit): MemoryLimits {
+export function logprobLimits(heap: number = getHeapStatistics().heap_size_limit): RoomLimits {
   const whole = MOST_IN_A_REPLY * LOGPROB_BYTES;
   return { all: Math.max(whole, Math.floor(heap / 4)), each: Math.max(whole, Math.floor(heap / 8)) };
 }
 
 export class LogprobMemory {
-  readonly #memory: SharedMemory;
+  readonly #memory: SharedRoom;
 
-  constructor(limits: MemoryLimits = logprobLimits()) {
-    this.#memory = new SharedMemory(limits, (whose, most) => {
+  constructor(limits: RoomLimits = logprobLimits()) {
+    this.#memory = new SharedRoom(limits, (whose, most) => {
       const message =
         `The log probabilities of ${whose} replies in progress would take more than ${most} bytes. ` +
         "Try again later, or ask for fewer, or for a stream.";
@@ -45,12 +45,12 @@ export class LogprobMemory {
 
 /** What one reply holds. */
 export class HeldLogprobs {
-  readonly #room: HeldMemory;
+  readonly #room: HeldRoom;
   #held = 0;
   /** Room that a stream began with. */
   #first: number | null = null;
 
-  constructor(room: HeldMemory) {
+  constructor(room: HeldRoom) {
     this.#room = room;
   }
 

@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
+import { SharedRoom } from "../generation/shared-room.ts";
 import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/streams.ts";
 import { route } from "../route.ts";
@@ -11,9 +12,8 @@ import { wholeListOf } from "../schema/list.ts";
 import type { Service } from "../service.ts";
 import { McpFailure, type McpServers } from "./mcp-servers.ts";
 
-/** Requests to servers at once. */
-const MOST_AT_ONCE = 32;
-const MOST_OF_ONE = 8;
+/** Requests to servers at once, so that slow ones pile nothing up here. */
+const AT_ONCE = { all: 32, each: 8 };
 const MOST_BODY_BYTES = 2 ** 20;
 
 const ServerList = wholeListOf(
@@ -46,9 +46,10 @@ const CallResult = Type.Object(
 );
 
 export function registerMcp(app: FastifyInstance, service: Service): void {
-  const room = new Room();
-  /** The signal of a request whose client may leave. */
-  const relay = <Value>(
+  const room = new SharedRoom(AT_ONCE, () => {
+    return new ServiceError("mcp_server_busy", "Too many calls of MCP servers run at the moment.");
+  });
+  const relay = async <Value>(
     request: FastifyRequest,
     reply: FastifyReply,
     work: (servers: McpServers, server: string, gone: AbortSignal) => Promise<Value>,
@@ -58,8 +59,13 @@ export function registerMcp(app: FastifyInstance, service: Service): void {
     if (servers === null || !servers.names.includes(server)) {
       throw new ServiceError("unknown_mcp_server", `There is no MCP server ${JSON.stringify(server.slice(0, 64))}.`);
     }
-    const gone = AbortSignal.any([clientGone(reply.raw), service.cutSignal]);
-    return room.take(principalOf(request).id, () => work(servers, server, gone));
+    room.hold(principalOf(request).id, reply.raw).reserve(1);
+    try {
+      return await work(servers, server, AbortSignal.any([clientGone(reply.raw), service.cutSignal]));
+    } catch (error) {
+      if (error instanceof McpFailure) throw new ServiceError("mcp_server_failed", error.message, { cause: error });
+      throw error;
+    }
   };
 
   app.get(
@@ -94,30 +100,4 @@ export function registerMcp(app: FastifyInstance, service: Service): void {
       return { object: "mcp_result", content, is_error: isError };
     },
   );
-}
-
-/** Bounds how many requests are on their way, so that slow servers pile nothing up here. */
-class Room {
-  readonly #taken = new Map<string, number>();
-  #all = 0;
-
-  async take<Value>(caller: string, work: () => Promise<Value>): Promise<Value> {
-    const own = this.#taken.get(caller) ?? 0;
-    if (own >= MOST_OF_ONE || this.#all >= MOST_AT_ONCE) {
-      throw new ServiceError("mcp_server_busy", "Too many calls of MCP servers run at the moment.");
-    }
-    this.#taken.set(caller, own + 1);
-    this.#all += 1;
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof McpFailure) throw new ServiceError("mcp_server_failed", error.message, { cause: error });
-      throw error;
-    } finally {
-      const left = this.#taken.get(caller)! - 1;
-      if (left === 0) this.#taken.delete(caller);
-      else this.#taken.set(caller, left);
-      this.#all -= 1;
-    }
-  }
 }

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { getHeapStatistics } from "node:v8";
 import { ServiceError } from "../../../errors/service-error.ts";
 import type { Amount, ReadingRoom } from "../../../store/tables/conversations.ts";
-import { type HeldMemory, SharedMemory } from "../../generation/shared-memory.ts";
+import { type HeldRoom, SharedRoom } from "../../generation/shared-room.ts";
 
 /** Far beyond agents that ran for hours. */
 const MOST_RESPONSES = 2_048;
@@ -13,7 +13,7 @@ const MOST_ITEMS = 8_192;
 const LARGEST_BODIES = 4;
 
 export class StoredMemory {
-  readonly #memory: SharedMemory;
+  readonly #memory: SharedRoom;
   readonly #maxBodyBytes: number;
 
   /** An eighth of the heap, half of that for one client. Whatever is kept can be read. */
@@ -23,7 +23,7 @@ export class StoredMemory {
       all: Math.max(2 * this.largest, Math.floor(heap / 8)),
       each: Math.max(this.largest, Math.floor(heap / 16)),
     };
-    this.#memory = new SharedMemory(limits, (whose, most) => {
+    this.#memory = new SharedRoom(limits, (whose, most) => {
       const message =
         `What ${whose} requests in progress have loaded of stored responses would take more than ${most} bytes. ` +
         "Try again later.";
@@ -37,7 +37,7 @@ export class StoredMemory {
   }
 
   /** Room until `response` is closed. */
-  hold(client: string, response: ServerResponse): HeldMemory {
+  hold(client: string, response: ServerResponse): HeldRoom {
     return this.#memory.hold(client, response);
   }
 
@@ -51,9 +51,9 @@ export class StoredMemory {
 export class ConversationRoom implements ReadingRoom {
   readonly left: Amount;
   readonly #most: Amount;
-  readonly #held: HeldMemory;
+  readonly #held: HeldRoom;
 
-  constructor(most: Amount, held: HeldMemory) {
+  constructor(most: Amount, held: HeldRoom) {
     this.#most = most;
     this.#held = held;
     this.left = { ...most };

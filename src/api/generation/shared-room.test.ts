@@ -2,12 +2,12 @@ import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
 import { ServiceError } from "../../errors/service-error.ts";
-import { SharedMemory } from "./shared-memory.ts";
+import { SharedRoom } from "./shared-room.ts";
 
 const response = (closed = false) => Object.assign(new EventEmitter(), { closed }) as unknown as ServerResponse;
 
 it("bounds what one client takes, and what all do, until their responses close", () => {
-  const memory = new SharedMemory({ all: 10, each: 6 }, (whose, most) => {
+  const memory = new SharedRoom({ all: 10, each: 6 }, (whose, most) => {
     return new ServiceError("queue_full", `${whose} ${most}`);
   });
   const first = response();
