@@ -35,7 +35,8 @@ export interface EmbeddedFleetOptions extends EmbeddedOptions {
 export async function createEmbeddedEngines(options: EmbeddedFleetOptions): Promise<Engine> {
   const { engines: wanted, fleet, ...each } = options;
   const threads = options.threads ?? usableCores();
-  const engines = wanted === "auto" ? automaticEngines(threads, weightsOf(options.folder), usableMemory()) : wanted;
+  const engines =
+    wanted === "auto" ? automaticEngines(threads, parameterCount(options.folder), usableMemory()) : wanted;
   if (engines > threads) {
     throw new OperatorError(
       `--data-parallel-size ${engines} is more than the ${threads} threads that they would share`,
@@ -74,7 +75,7 @@ export function automaticEngines(threads: number, weights: number, memory: numbe
   return Math.max(1, Math.min(Math.floor(threads / perEngine), Math.floor(memory / 4 / (2 * weights))));
 }
 
-function weightsOf(folder: string): number {
+export function parameterCount(folder: string): number {
   const { tensors, close } = openCheckpoint(folder);
   close();
   const sizes = [...eachTensor(tensors)].map(({ shape }) => shape.reduce((size, length) => size * length, 1));

@@ -14,22 +14,15 @@ const LONGEST_PATH = 103;
 
 /** Makes sure that a server can listen on `path`, or throws the reason why not. */
 async function claimSocketPath(path: string): Promise<void> {
-  if (Buffer.byteLength(path) > LONGEST_PATH) {
-    throw new OperatorError(`cannot listen on ${path}: a socket's path has at most ${LONGEST_PATH} bytes`);
-  }
-  if (!existsSync(dirname(path))) throw new OperatorError(`cannot listen on ${path}: its folder does not exist`);
+  const unusable = (why: string) => new OperatorError(`cannot listen on ${path}: ${why}`);
+  if (Buffer.byteLength(path) > LONGEST_PATH) throw unusable(`a socket's path has at most ${LONGEST_PATH} bytes`);
+  if (!existsSync(dirname(path))) throw unusable("its folder does not exist");
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isSocket()) throw new OperatorError(`cannot listen on ${path}: it exists and is not a socket`);
+  if (!found.isSocket()) throw unusable("it exists and is not a socket");
   const answer = await knock(path);
-  if (answer === "connected") {
-    throw new OperatorError(
-      `cannot listen on ${path}: another server is listening there; stop it or choose another --uds`,
-    );
-  }
-  if (answer !== "ECONNREFUSED") {
-    throw new OperatorError(`cannot listen on ${path}: a socket is there that cannot be checked (${answer})`);
-  }
+  if (answer === "connected") throw unusable("another server is listening there; stop it or choose another --uds");
+  if (answer !== "ECONNREFUSED") throw unusable(`a socket is there that cannot be checked (${answer})`);
   unlinkSync(path);
 }
 

@@ -12,7 +12,6 @@ import { GrammarService } from "../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { GENERATION_FIELDS, readServedConfig } from "../model/checkpoint/config-files.ts";
-import { eachTensor } from "../model/checkpoint/expected-tensors.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { readAdapter } from "../model/lora/adapter-reader.ts";
@@ -24,7 +23,7 @@ import { PromptError } from "../text/prompt-error.ts";
 import { type ReasoningStyle, reasoningStyle } from "../text/reasoning.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
-import { blockOfLinks, createEmbeddedEngines, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
+import { blockOfLinks, createEmbeddedEngines, DEFAULT_WEIGHT_TYPE, parameterCount } from "./embedded-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
@@ -191,13 +190,8 @@ function withoutEngine(config: Config, { folder, model }: { folder: string; mode
 }
 
 function factsOf(config: Config, folder: string, model: ModelConfig): ModelFacts {
-  const checkpoint = openCheckpoint(folder);
-  checkpoint.close();
-  const sizes = [...eachTensor(checkpoint.tensors)].map(({ shape }) =>
-    shape.reduce((product, size) => product * size, 1),
-  );
   return {
-    parameters: sizes.reduce((sum, size) => sum + size, 0),
+    parameters: parameterCount(folder),
     layers: model.numLayers,
     hiddenSize: model.hiddenSize,
     weightType: config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype,

@@ -34,11 +34,7 @@ export async function findModel(
     return { folder: config.model, name: basename(config.model).replace(/(-00001-of-\d{5})?\.gguf$/i, "") };
   }
   const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
-  const env = {
-    ...process.env,
-    ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }),
-    ...(config.downloadDir === null ? {} : { HF_HUB_CACHE: config.downloadDir }),
-  };
+  const env = { ...hubEnvironment(config), ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }) };
   const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
     env,
     withWeights,
@@ -48,6 +44,11 @@ export async function findModel(
         : createProgressLines((line) => log.info("downloading", { ...line })),
   });
   return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
+}
+
+/** Says where the cache is. */
+export function hubEnvironment({ downloadDir }: Config): NodeJS.ProcessEnv {
+  return downloadDir === null ? process.env : { ...process.env, HF_HUB_CACHE: downloadDir };
 }
 
 /** The tokenizer and chat templates, under the options that concern them. `folder`: or a GGUF file. */

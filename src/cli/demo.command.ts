@@ -12,7 +12,7 @@ import type { TrajectoryGroup } from "../client/types.ts";
 import { loadConfig } from "../config/load.ts";
 import { seededRandom } from "../training/random.ts";
 import { bar, drawChart, sparkline } from "./draw.ts";
-import { readNumber } from "./servers.ts";
+import { readNumber, startHere } from "./servers.ts";
 
 // The two tasks of the demo: endless prompts and a reward for every reply. The bundled model masters neither at first and
 // learns both in a minute or two.
@@ -172,11 +172,6 @@ export function addDemoCommand(program: Command): void {
 }
 
 async function run(options: DemoOptions): Promise<void> {
-  const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-    import("../app/serve.ts"),
-    import("../app/load-model.ts"),
-    import("../app/training.ts"),
-  ]);
   const seconds = readNumber(options.seconds, "--seconds")!;
   const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));
   const removeData = () => {
@@ -198,8 +193,8 @@ async function run(options: DemoOptions): Promise<void> {
     const apiKey = randomBytes(16).toString("base64url");
     // Always on loopback, even if the environment names another host or a socket.
     const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
-    const config = { ...loadConfig({ flags, env: process.env }), uds: null };
-    const server = await startServer(config, loadModel, [createTraining]);
+    const config = { ...loadConfig({ flags, env: process.env }), uds: null, training: true };
+    const server = await startHere(config);
     const interrupted = new Promise<NodeJS.Signals>((resolve) => {
       interrupt = resolve;
     });

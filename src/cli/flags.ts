@@ -36,6 +36,13 @@ export function givenFlags(command: Command): Partial<Record<OptionName, unknown
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in OPTIONS));
 }
 
+/** What flags, environment and the file of --config say. `more`: as if they were flags too. */
+export function givenConfig(command: Command, more: Partial<Record<OptionName, unknown>> = {}): Config {
+  const { config: file } = command.opts<{ config?: string }>();
+  const flags = { ...givenFlags(command), ...more };
+  return loadConfig({ flags, env: process.env, file: file ?? (process.env.FLYWHEEL_CONFIG || undefined) });
+}
+
 /** The first list flag with several values in a row. Such a flag takes every value up to the next flag. */
 export function flagWithSeveralValues(written: readonly string[]): string | null {
   const argv = written.map(dashed);

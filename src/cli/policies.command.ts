@@ -3,10 +3,10 @@
 
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
-import type { Checkpoint, TrainableModel } from "../client/types.ts";
+import type { TrainableModel } from "../client/types.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { printTable } from "./draw.ts";
-import { addTargetOptions, type TargetOptions, withClient } from "./servers.ts";
+import { addTargetOptions, all, type TargetOptions, withClient } from "./servers.ts";
 
 interface PoliciesOptions extends TargetOptions {
   json?: boolean;
@@ -31,8 +31,7 @@ export function addPoliciesCommand(program: Command): void {
 }
 
 async function listPolicies(client: FlywheelClient, { json }: PoliciesOptions): Promise<void> {
-  const rows: TrainableModel[] = [];
-  for await (const model of client.models()) rows.push(model);
+  const rows = await all(client.models());
   if (json) {
     console.log(JSON.stringify(rows));
     return;
@@ -50,8 +49,7 @@ async function listPolicies(client: FlywheelClient, { json }: PoliciesOptions): 
 async function listSteps(client: FlywheelClient, name: string, { json }: PoliciesOptions): Promise<void> {
   const model = await newestNamed(client, name);
   if (!model) throw new OperatorError(`there is no policy ${name}; \`flywheel policies\` lists them`);
-  const steps: Checkpoint[] = [];
-  for await (const step of client.checkpoints(model.id)) steps.push(step);
+  const steps = await all(client.checkpoints(model.id));
   if (json) {
     console.log(JSON.stringify(steps));
     return;

@@ -3,12 +3,12 @@ import type { Command } from "commander";
 import { memoryPlan } from "../app/memory-plan.ts";
 import { findModel } from "../app/model-files.ts";
 import type { StartedServer } from "../app/serve.ts";
-import { loadConfig } from "../config/load.ts";
 import { type Config, OPTIONS } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { createLog } from "../observe/log.ts";
 import { planLines } from "./base-models/plan-lines.ts";
-import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./flags.ts";
+import { addOptionFlags, flagWithSeveralValues, givenConfig, givenFlags } from "./flags.ts";
+import { startHere } from "./servers.ts";
 
 export function addServeCommand(program: Command): void {
   const command = program
@@ -22,14 +22,10 @@ export function addServeCommand(program: Command): void {
     .option("--estimate", "print how much memory the model would take, without reading its weights, and exit");
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
-  command.action(async (model: string | undefined, options: { config?: string; estimate?: boolean }) => {
+  command.action(async (model: string | undefined, options: { estimate?: boolean }) => {
     outliveReaders();
     const flags = givenFlags(command);
-    const config = loadConfig({
-      flags: model === undefined || flags.model !== undefined ? flags : { ...flags, model },
-      env: process.env,
-      file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
-    });
+    const config = givenConfig(command, model === undefined || flags.model !== undefined ? {} : { model });
     const list =
       config.model === OPTIONS.model.default && flags.model === undefined && flagWithSeveralValues(process.argv);
     if (list) {
@@ -39,14 +35,8 @@ export function addServeCommand(program: Command): void {
       );
     }
     if (options.estimate) return estimate(config);
-    // Imported here, so that --help and the other commands start quickly.
-    const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-      import("../app/serve.ts"),
-      import("../app/load-model.ts"),
-      import("../app/training.ts"),
-    ]);
     const stopOnSignal = listenForSignals();
-    const server = await startServer(config, loadModel, config.training ? [createTraining] : []);
+    const server = await startHere(config);
     announce(server);
     // On a terminal somebody reads it now. In a log it would be a key for whoever reads that.
     const link = process.stdout.isTTY ? await server.link() : null;

@@ -1,5 +1,6 @@
 // The server that a command speaks to: a named one, the one that runs here, or one of its own.
 import type { Command } from "commander";
+import type { StartedServer, StartOptions } from "../app/serve.ts";
 import { ApiError, FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
 import type { Config } from "../config/options.ts";
@@ -48,6 +49,13 @@ export async function withClient<Result>(
 /** Retries once by default, so that commands fail quickly if the server is down. */
 export function clientFor(target: ServerAddress, maxRetries = 1): FlywheelClient {
   return new FlywheelClient({ ...target, maxRetries });
+}
+
+/** What comes in pages. */
+export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
 }
 
 /** A URL without a scheme would look like a server that is down. */
@@ -118,18 +126,22 @@ export async function serverOn({ data }: Config): Promise<ServerAddress | null> 
   return key !== null && (await answeringVersion(key.url)) !== null ? addressOf(key) : null;
 }
 
-export async function whileServing<Result>(
-  config: Config,
-  work: (address: ServerAddress) => Promise<Result>,
-): Promise<Result> {
-  // Imported here, so that --help and talking to a running server start quickly.
+/** What makes a server is loaded only now, so that --help and talking to a running one start quickly. */
+export async function startHere(config: Config, options?: StartOptions): Promise<StartedServer> {
   const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
     import("../app/serve.ts"),
     import("../app/load-model.ts"),
     import("../app/training.ts"),
   ]);
+  return startServer(config, loadModel, config.training ? [createTraining] : [], options);
+}
+
+export async function whileServing<Result>(
+  config: Config,
+  work: (address: ServerAddress) => Promise<Result>,
+): Promise<Result> {
   // The first token is for the first server that stays: there, somebody reads it.
-  const server = await startServer(config, loadModel, config.training ? [createTraining] : [], { firstToken: false });
+  const server = await startHere(config, { firstToken: false });
   try {
     const key = readLocalKey(config.data);
     if (key === null) throw new OperatorError(`the server could not write its key into ${config.data}`);

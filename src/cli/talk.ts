@@ -6,10 +6,9 @@ import type { Command } from "commander";
 import { BUNDLED_NAME } from "../app/model-files.ts";
 import { ApiError, type ChatChunk, type Message } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
-import { loadConfig } from "../config/load.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
-import { addOptionFlags, givenFlags } from "./flags.ts";
+import { addOptionFlags, givenConfig, givenFlags } from "./flags.ts";
 import {
   addTargetOptions,
   clientFor,
@@ -142,10 +141,6 @@ export function addChatCommand(program: Command): void {
 // `flywheel run [MODEL] [PROMPT]`: talks to the server that runs on the data directory. If none does, serves the model
 // in this process while the person talks.
 
-interface RunOptions extends TalkOptions {
-  config?: string;
-}
-
 export function addRunCommand(program: Command): void {
   const command = program
     .command("run")
@@ -159,19 +154,14 @@ export function addRunCommand(program: Command): void {
   addTalkOptions(command);
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
-  command.action(async (model: string | undefined, prompt: string[], options: RunOptions) => {
+  command.action(async (model: string | undefined, prompt: string[], options: TalkOptions) => {
     refuseQuestion(model);
-    const flags = givenFlags(command);
-    const config = loadConfig({
-      flags: { ...flags, ...(model === undefined ? {} : { model }) },
-      env: process.env,
-      file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
-    });
+    const config = givenConfig(command, model === undefined ? {} : { model });
     const running = await serverOn(config);
     if (running !== null) return talk(running, await servedName(running, model), prompt, options);
     // Loading takes seconds, and minutes for a large model.
     if (process.stderr.isTTY) console.error("starting a server for this (`flywheel serve` keeps one ready) …");
-    const isQuiet = flags.logLevel === undefined && !process.env.FLYWHEEL_LOG_LEVEL;
+    const isQuiet = givenFlags(command).logLevel === undefined && !process.env.FLYWHEEL_LOG_LEVEL;
     await whileServing(isQuiet ? { ...config, logLevel: "error" } : config, (address) =>
       talk(address, undefined, prompt, options),
     );

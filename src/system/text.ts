@@ -1,6 +1,4 @@
-// Numbers and addresses as people write them.
-
-// Numbers for people.
+// Numbers, versions and addresses as people write them.
 
 /** 1.2 GB, 340 MB, 12 kB; decimal, as disks and downloads are counted. */
 export function bytesText(bytes: number): string {
@@ -20,6 +18,13 @@ export function countText(count: number): string {
     if (count >= size) return `${count >= 100 * size ? Math.round(count / size) : (count / size).toFixed(1)} ${unit}`;
   }
   return String(count);
+}
+
+/** Whether a version such as "2.10.0+cu130" is below one such as "2.6". */
+export function isOlder(version: string, oldest: string): boolean {
+  const numbers = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10) || 0);
+  const [[major = 0, minor = 0], [oldestMajor = 0, oldestMinor = 0]] = [numbers(version), numbers(oldest)];
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
 }
 
 // Which addresses only this machine can reach.

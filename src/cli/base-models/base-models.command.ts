@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { DEFAULT_WEIGHT_TYPE } from "../../app/embedded-engine.ts";
 import { memoryPlan } from "../../app/memory-plan.ts";
-import { findModel } from "../../app/model-files.ts";
+import { findModel, hubEnvironment } from "../../app/model-files.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { Config, OptionName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
@@ -56,7 +56,7 @@ export function addBaseModelCommands(program: Command): void {
   addOptionFlags(show, [...CACHE, ...MEMORY]);
   show.action(async (model: string, options: { json?: boolean }) => {
     const config = configOf(show, { model });
-    const folder = cachedModel(model, environmentOf(config))?.snapshot ?? (await localFolder(config));
+    const folder = cachedModel(model, hubEnvironment(config))?.snapshot ?? (await localFolder(config));
     const plan = await memoryPlan(folder, config);
     if (options.json) console.log(JSON.stringify({ model, folder, stored: storedType(folder), ...plan }));
     else for (const line of [`model      ${model} in ${folder}`, ...planLines(plan)]) console.log(line);
@@ -68,17 +68,13 @@ export function addBaseModelCommands(program: Command): void {
     .argument("<org/name>");
   addOptionFlags(remove, CACHE);
   remove.action((repository: string) => {
-    const env = environmentOf(configOf(remove));
+    const env = hubEnvironment(configOf(remove));
     console.log(`removed ${repository} from ${hubCacheFolder(env)}: ${bytesText(removeCached(repository, env))}`);
   });
 }
 
 function configOf(command: Command, more: Partial<Record<OptionName, unknown>> = {}): Config {
   return loadConfig({ flags: { ...givenFlags(command), ...more }, env: process.env });
-}
-
-function environmentOf({ downloadDir }: Config): NodeJS.ProcessEnv {
-  return downloadDir === null ? process.env : { ...process.env, HF_HUB_CACHE: downloadDir };
 }
 
 /** A folder, a GGUF file or the bundled model. Nothing is downloaded. */
@@ -90,7 +86,7 @@ async function localFolder(config: Config): Promise<string> {
 }
 
 async function listModels(config: Config, asJson: boolean): Promise<void> {
-  const found = cachedModels(environmentOf(config)).map(async (model) => {
+  const found = cachedModels(hubEnvironment(config)).map(async (model) => {
     const plan = await servable(model.snapshot, config);
     return {
       ...model,
@@ -116,7 +112,7 @@ async function listModels(config: Config, asJson: boolean): Promise<void> {
   const type = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   printTable([["model", "disk", "family", "stored", "context", `as ${type}`, "state"], ...rows]);
   if (rows.length > 0) return;
-  console.log(`no models in ${hubCacheFolder(environmentOf(config))}; \`flywheel pull org/name\` downloads one`);
+  console.log(`no models in ${hubCacheFolder(hubEnvironment(config))}; \`flywheel pull org/name\` downloads one`);
 }
 
 async function servable(snapshot: string, config: Config) {

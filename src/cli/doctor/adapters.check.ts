@@ -8,6 +8,7 @@ import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import type { LinearName } from "../../model/families/tensor-names.ts";
 import { createAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { savePeft } from "../../model/lora/peft.ts";
+import { seededRandom } from "../../training/random.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { vllmRank } from "./launch-flags.check.ts";
 import { type Bench, type Completion, errorText, ReplicaError, TOP } from "./replica.ts";
@@ -37,11 +38,7 @@ export function writeProbeAdapter(folder: string, config: ModelConfig, rank: num
 
 /** Numbers of about a standard normal distribution. */
 function normalNumbers(seed: number): () => number {
-  let state = seed >>> 0;
-  const uniform = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
+  const uniform = seededRandom(seed);
   return () => uniform() + uniform() + uniform() + uniform() + uniform() + uniform() - 3;
 }
 

@@ -3,9 +3,8 @@
 // matter to it, so that both see the same configuration.
 
 import type { Command } from "commander";
-import { loadConfig } from "../../config/load.ts";
 import type { OptionName } from "../../config/options.ts";
-import { addOptionFlags, givenFlags } from "../flags.ts";
+import { addOptionFlags, givenConfig } from "../flags.ts";
 
 const SERVE_OPTIONS: readonly OptionName[] = [
   "engineUrl",
@@ -42,12 +41,8 @@ export function addDoctorCommand(program: Command): void {
     .option("--config <FILE.yaml>", "read options from a file [FLYWHEEL_CONFIG]")
     .option("--json", "print JSON");
   addOptionFlags(command, SERVE_OPTIONS);
-  command.action(async (options: { config?: string; json?: boolean }) => {
-    const config = loadConfig({
-      flags: givenFlags(command),
-      env: process.env,
-      file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
-    });
+  command.action(async (options: { json?: boolean }) => {
+    const config = givenConfig(command);
     // Imported here, so that --help and the other commands start quickly.
     const { examineAll } = await import("./doctor.ts");
     const isFit = await examineAll(config, options.json ?? false);

@@ -10,6 +10,7 @@ import { CheckpointError } from "../../model/checkpoint/checkpoint-file.ts";
 import { readServedConfig } from "../../model/checkpoint/config-files.ts";
 import { type ModelConfig, readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { createLog } from "../../observe/log.ts";
+import { isOlder } from "../../system/text.ts";
 import { checkAdapters } from "./adapters.check.ts";
 import { checkAbort, checkStops } from "./ends.check.ts";
 import { type Finding, findingLines, ok, type Status, warning, wrong } from "./finding.ts";
@@ -29,8 +30,8 @@ export interface Identity {
   served: ReplicaModel | null;
 }
 
-/** The first vLLM release whose dialect the remote engine speaks: [minor, patch] after "0.". */
-const OLDEST_MINOR = 17;
+/** The first vLLM release whose dialect the remote engine speaks. */
+const OLDEST_VLLM = "0.17";
 const FOREIGN =
   "Flywheel sends token ids and needs token ids back. Point it at vLLM 0.17 or newer, or at another Flywheel server.";
 
@@ -71,10 +72,10 @@ async function versionFinding(replica: Replica, isFlywheel: boolean): Promise<Fi
   const version = isJsonObject(body) && typeof body.version === "string" ? body.version : null;
   if (version === null) return warning("version", "/version tells no version", FOREIGN);
   if (isFlywheel) return ok("version", `Flywheel ${version}`);
-  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  const [, number] = /^v?(\d+\.\d+)/.exec(version) ?? [];
   // Development builds of vLLM call themselves "dev".
-  if (major === undefined) return warning("version", `vLLM ${version}`, "Use a released version: 0.17 or newer.");
-  if (Number(major) === 0 && Number(minor) < OLDEST_MINOR) {
+  if (number === undefined) return warning("version", `vLLM ${version}`, "Use a released version: 0.17 or newer.");
+  if (isOlder(number, OLDEST_VLLM)) {
     return wrong("version", `vLLM ${version}`, "Update vLLM: 0.17 is the oldest version that Flywheel speaks to.");
   }
   return ok("version", `vLLM ${version}`);

@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fits, memoryPlan } from "../../app/memory-plan.ts";
-import { findModel } from "../../app/model-files.ts";
+import { findModel, hubEnvironment } from "../../app/model-files.ts";
 import { usableCores } from "../../app/usable-cores.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
@@ -12,7 +12,7 @@ import { kernelsHere, runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
 import { freeBytes } from "../../system/files.ts";
 import { PACKAGE_VERSION } from "../../system/package.ts";
-import { bytesText } from "../../system/text.ts";
+import { bytesText, isOlder } from "../../system/text.ts";
 import { contextText, memoryText } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { checkServer } from "./server.check.ts";
@@ -42,7 +42,7 @@ function existing(folder: string): string {
 // Checks of this machine: versions, the data directory, disk, server, model, memory and threads. Reads only; makes and
 // downloads nothing.
 
-const LEAST_NODE = [20, 19] as const;
+const LEAST_NODE = "20.19";
 /** Where ONNX Runtime and SQLite have libraries. */
 const PLATFORMS = ["linux/x64", "linux/arm64", "darwin/arm64", "win32/x64"];
 
@@ -52,18 +52,17 @@ export async function* checkMachine(config: Config): AsyncGenerator<Finding> {
   yield await checkKernels();
   yield checkData(config.data);
   yield checkDisk("disk-data", config.data, "trained steps");
-  yield checkDisk("disk-models", hubCacheFolder(environmentOf(config)), "downloaded models");
+  yield checkDisk("disk-models", hubCacheFolder(hubEnvironment(config)), "downloaded models");
   yield* checkServer(config);
   yield* checkModel(config);
   yield checkThreads(config.threads);
 }
 
 function checkNode(): Finding {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const platform = `${process.platform}/${process.arch}`;
   const seen = `Flywheel ${PACKAGE_VERSION}, Node ${process.versions.node}, ${platform}`;
-  if (major < LEAST_NODE[0] || (major === LEAST_NODE[0] && minor < LEAST_NODE[1])) {
-    return wrong("versions", seen, `Install Node ${LEAST_NODE.join(".")} or newer.`);
+  if (isOlder(process.versions.node, LEAST_NODE)) {
+    return wrong("versions", seen, `Install Node ${LEAST_NODE} or newer.`);
   }
   if (!PLATFORMS.includes(platform)) return wrong("versions", seen, `Use one of ${PLATFORMS.join(", ")}.`);
   return ok("versions", seen);
@@ -107,7 +106,7 @@ function checkData(data: string): Finding {
 async function* checkModel(config: Config): AsyncGenerator<Finding> {
   const isOnHub = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/.test(config.model) && !existsSync(config.model);
   try {
-    const cached = isOnHub ? cachedModel(config.model.split("@")[0]!, environmentOf(config)) : null;
+    const cached = isOnHub ? cachedModel(config.model.split("@")[0]!, hubEnvironment(config)) : null;
     if (isOnHub && (cached === null || cached.missing.length > 0)) {
       const state = cached === null ? "is not on this machine" : `is incomplete, without ${cached.missing[0]}`;
       yield warning("model", `${config.model} ${state}`, `flywheel pull ${config.model}`);
@@ -133,10 +132,6 @@ function modelAdvice({ message }: OperatorError): string {
   return option === undefined || option === "--model"
     ? "Give another --model, or leave it out for the bundled one."
     : `Give another ${option}, or leave it out.`;
-}
-
-function environmentOf({ downloadDir }: Config): NodeJS.ProcessEnv {
-  return downloadDir === null ? process.env : { ...process.env, HF_HUB_CACHE: downloadDir };
 }
 
 function isWritable(folder: string): boolean {

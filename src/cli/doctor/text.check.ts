@@ -2,6 +2,7 @@
 // every prompt as something else, and its tokens would train the wrong text.
 import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import { encodeChat } from "../../text/prompt.ts";
+import { seededRandom } from "../../training/random.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { type Bench, errorText } from "./replica.ts";
 
@@ -69,11 +70,8 @@ const ALPHABETS = [
 ];
 
 function randomText(seed: number): string {
-  let state = seed;
-  const next = (bound: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * bound);
-  };
+  const random = seededRandom(seed);
+  const next = (bound: number) => Math.floor(random() * bound);
   return Array.from({ length: 8 + next(56) }, () => {
     const letters = [...ALPHABETS[next(ALPHABETS.length)]!];
     return letters[next(letters.length)]!;

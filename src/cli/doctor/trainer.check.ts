@@ -11,6 +11,7 @@ import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { createLog } from "../../observe/log.ts";
 import { childEnvironment } from "../../system/child-environment.ts";
+import { bytesText, countText, isOlder } from "../../system/text.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 
 // Reads a trainer command as the shell would, as far as the doctor needs it: the program that it starts, and the Python
@@ -144,7 +145,7 @@ function* checkFacts(facts: TrainerFacts, config: Config): Generator<Finding> {
     yield wrong("trained-model", facts.model.error, advice);
     return;
   }
-  yield ok("trained-model", `${facts.model.type}, ${inWords(facts.model.parameters)} parameters`);
+  yield ok("trained-model", `${facts.model.type}, ${countText(facts.model.parameters)} parameters`);
   yield memoryFinding(facts.model, facts.devices, config);
 }
 
@@ -160,7 +161,7 @@ function packageFinding(name: keyof typeof PACKAGES, facts: TrainerFacts): Findi
 function gpuFinding({ devices, packages }: TrainerFacts, { trainerCommand }: Config): Finding {
   if (devices.length > 0) {
     const shown = devices.map(
-      ({ name, freeBytes, totalBytes }) => `${name}, ${size(freeBytes)} of ${size(totalBytes)} free`,
+      ({ name, freeBytes, totalBytes }) => `${name}, ${bytesText(freeBytes)} of ${bytesText(totalBytes)} free`,
     );
     return ok("gpu", shown.join("; "));
   }
@@ -179,31 +180,14 @@ function memoryFinding(needs: ModelNeeds, devices: TrainerFacts["devices"], conf
   const fixed = needs.weightBytes + needs.adapterBytes;
   const activations = onGpu ? (free - fixed) * needs.memoryShare : config.trainingMemoryBytes;
   const longest = Math.floor(activations / needs.rowBytes);
-  const parts = `${size(needs.weightBytes)} of weights, ${size(needs.adapterBytes)} of adapter and optimizer`;
+  const parts = `${bytesText(needs.weightBytes)} of weights, ${bytesText(needs.adapterBytes)} of adapter and optimizer`;
   const advice = "Use a smaller model or more memory, or end other programs that use it, such as an engine.";
-  if (fixed > free || longest < 1) return wrong("memory", `${parts} do not fit ${size(free)}`, advice);
+  if (fixed > free || longest < 1) return wrong("memory", `${parts} do not fit ${bytesText(free)}`, advice);
   const served = config.maxModelLen ?? needs.positions;
-  const detail = `${parts}, ${size(needs.rowBytes)} per token of a sequence`;
+  const detail = `${parts}, ${bytesText(needs.rowBytes)} per token of a sequence`;
   if (longest >= served) return ok("memory", `${detail}; ${served} tokens fit`);
   const more = onGpu ? advice : "Raise --training-memory-bytes.";
   return warning("memory", `${detail}; ${longest} of ${served} tokens fit`, `Longer sequences are left out. ${more}`);
-}
-
-/** Whether a version such as "2.10.0+cu130" is below one such as "2.6". */
-function isOlder(version: string, oldest: string): boolean {
-  const numbers = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10) || 0);
-  const [[major = 0, minor = 0], [oldestMajor = 0, oldestMinor = 0]] = [numbers(version), numbers(oldest)];
-  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
-}
-
-function inWords(count: number): string {
-  if (count >= 1e9) return `${(count / 1e9).toFixed(1)} billion`;
-  return count >= 1e6 ? `${Math.round(count / 1e6)} million` : String(count);
-}
-
-function size(bytes: number): string {
-  if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
-  return bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }
 
 const OLDEST_PYTHON = "3.11";

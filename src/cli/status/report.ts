@@ -8,6 +8,7 @@ import { type Finding, findingLines } from "../doctor/finding.ts";
 import { checkDisk, checkThreads } from "../doctor/machine.check.ts";
 import { checkServer, type ServerPlace } from "../doctor/server.check.ts";
 import { tableLines } from "../draw.ts";
+import { all } from "../servers.ts";
 
 // What is to know about a running server: what it tells itself, what its key may see of its training, and, if it runs on this
 // machine, its process, its data folder and what doctor finds.
@@ -78,12 +79,6 @@ async function trainingOf(client: FlywheelClient): Promise<Training | null> {
     if (error instanceof ApiError && error.status === 404) return null; // --no-training has no such routes
     throw error;
   }
-}
-
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const found: Item[] = [];
-  for await (const item of items) found.push(item);
-  return found;
 }
 
 // The page of `flywheel status`: a line for each thing to know, what to change, and a table of the servers if there are several.
