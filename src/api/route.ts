@@ -4,6 +4,11 @@
 import type { Access } from "./http/auth.ts";
 import type { RouteDescription } from "./http/openapi.ts";
 
+/** A path that ends with, or contains, an id. */
+export interface ById {
+  Params: { id: string };
+}
+
 export type RouteShape = Omit<RouteDescription, "summary">;
 
 /** Options of a route's registration. */

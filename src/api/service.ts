@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config/options.ts";
 import { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
+import { replicaAlias } from "../engine/fleet/replica.ts";
 import { ServiceError } from "../errors/service-error.ts";
 import type { ToolCallFormat } from "../grammar/constraint.ts";
 import type { GrammarService } from "../grammar/grammar-service.ts";
@@ -271,4 +272,15 @@ export function engineFacts(service: Service): EngineFacts {
     maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),
   };
+}
+
+/** In the order of --engine-url. Names may be addresses, so only admins see them. */
+export function presentReplicas(
+  replicas: readonly { name: string; state: string; inFlight: number }[],
+  named: boolean,
+) {
+  return replicas.map(({ name, state, inFlight }, index) => ({
+    name: named ? name : replicaAlias(index),
+    ...{ state, in_flight: inFlight },
+  }));
 }

@@ -142,23 +142,24 @@ export function list(
   return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
 }
 
+/** The same option, whose values are looked at once more. */
+function refined<T>(option: Option<T>, look: (value: T) => T): Option<T> {
+  return { ...option, parse: (raw) => look(option.parse(raw)) };
+}
+
 /** A list of access tokens. Each must fit in an Authorization header. */
 export function secrets(group: OptionGroup, help: string, extra: Extra) {
-  const option = list(group, [], help, { ...extra, secret: true });
-  const parse = (raw: unknown) => {
-    const items = option.parse(raw);
+  return refined(list(group, [], help, { ...extra, secret: true }), (items) => {
     if (!items.every((item) => /^[\x21-\x7e]+$/.test(item))) throw new Error("must be ASCII without spaces");
     return items;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** A list of servers, each with settings behind a comma, which a list in the environment also has between its items. */
 export function engineUrls(group: OptionGroup, help: string) {
-  const option = list(group, [], help, { placeholder: "URL" });
-  const parse = (raw: unknown) => {
+  return refined(list(group, [], help, { placeholder: "URL" }), (items) => {
     const urls: string[] = [];
-    for (const item of option.parse(raw)) {
+    for (const item of items) {
       if (/^[a-z]+=/.test(item) && urls.length > 0) urls.push(`${urls.pop()},${item}`);
       else urls.push(item);
     }
@@ -168,15 +169,12 @@ export function engineUrls(group: OptionGroup, help: string) {
     }
     if (new Set(urls.map((url) => url.split(",")[0])).size < urls.length) throw new Error("has a URL twice");
     return urls;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** A list of MCP servers, each with a name. Their addresses may have keys. */
 export function mcpServers(group: OptionGroup, help: string) {
-  const option = list(group, [], help, { secret: true, placeholder: "NAME=URL" });
-  const parse = (raw: unknown) => {
-    const servers = option.parse(raw);
+  return refined(list(group, [], help, { secret: true, placeholder: "NAME=URL" }), (servers) => {
     for (const server of servers) {
       const [, name, url] = /^([\w-]{1,32})=(https?:\/\/.+)$/.exec(server) ?? [];
       if (name === undefined || !URL.canParse(url!) || new URL(url!).username !== "") {
@@ -186,63 +184,51 @@ export function mcpServers(group: OptionGroup, help: string) {
     const names = servers.map((server) => server.slice(0, server.indexOf("=")));
     if (new Set(names).size < names.length) throw new Error("has a name twice");
     return servers;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** Names of members of the fields that hold parameters for engines. */
 export function engineArgNames(group: OptionGroup, help: string) {
-  const option = list(group, [], help, { placeholder: "NAME" });
-  const parse = (raw: unknown) => {
-    const names = option.parse(raw);
+  return refined(list(group, [], help, { placeholder: "NAME" }), (names) => {
     const field = names.find((name) => /^(kv_transfer_params|engine_xargs|vllm_xargs|extra_args)$/.test(name));
     if (field !== undefined) {
       throw new Error(`expects names of members such as do_remote_decode, not the field ${field}`);
     }
     return names;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** A PostgreSQL database. Its URL may have a password. */
 export function postgresUrl(group: OptionGroup, help: string) {
-  const option = text(group, null, help, { secret: true, placeholder: "URL" });
-  const parse = (raw: unknown) => {
-    const url = option.parse(raw);
+  return refined(text(group, null, help, { secret: true, placeholder: "URL" }), (url) => {
     if (url === null || !/^postgres(ql)?:\/\/\S+$/.test(url) || !URL.canParse(url)) {
       throw new Error("must look like postgres://USER:PASSWORD@HOST:5432/NAME");
     }
     return url;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** A list of host names as browsers send them, or `*`. */
 export function hosts(group: OptionGroup, help: string) {
-  const option = list(group, [], help, { placeholder: "NAME" });
-  const parse = (raw: unknown) =>
-    option.parse(raw).map((name) => {
+  return refined(list(group, [], help, { placeholder: "NAME" }), (names) =>
+    names.map((name) => {
       if (name === "*" || /^(\*\.)?[a-z\d_]([a-z\d_.-]*[a-z\d_])?$/i.test(name)) return name.toLowerCase();
       throw new Error("expects names like api.example or *.example, without a scheme or a port, or *");
-    });
-  return { ...option, parse };
+    }),
+  );
 }
 
 /** A folder, or a bucket in the form of s3-url.ts. */
 export function storage(group: OptionGroup, help: string) {
-  const option = text(group, null, help, { placeholder: "DIR|URL" });
-  const parse = (raw: unknown) => {
-    const place = option.parse(raw);
+  return refined(text(group, null, help, { placeholder: "DIR|URL" }), (place) => {
     if (place !== null) s3Place(place);
     return place;
-  };
-  return { ...option, parse };
+  });
 }
 
 /** A list of web origins as browsers send them, or `*`. */
 export function origins(group: OptionGroup, initial: readonly string[], help: string) {
-  const option = list(group, initial, help);
-  return { ...option, parse: (raw: unknown) => option.parse(raw).map(asOrigin) };
+  return refined(list(group, initial, help), (names) => names.map(asOrigin));
 }
 
 /** Drops a trailing slash and the default port. Apps and extensions have their own schemes. */

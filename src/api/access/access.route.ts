@@ -8,7 +8,7 @@ import { SCOPES, type TokenRecord } from "../../store/tokens.ts";
 import { WORKSPACE_NAME } from "../../store/workspaces.ts";
 import type { AccountView } from "../../training/account.ts";
 import { credentialsOf, may, type Principal, principalOf } from "../http/auth.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { Moment, nullable, orNull, readBody } from "../schema/body.ts";
 import { afterId, listOf, page, pageOf } from "../schema/list.ts";
 import type { Service } from "../service.ts";
@@ -220,7 +220,7 @@ export function registerTokens(app: FastifyInstance, { tokens }: Service): void 
     },
   );
 
-  app.delete<{ Params: { id: string } }>(
+  app.delete<ById>(
     "/v1/tokens/:id",
     route("admin", "Revoke a token", { reply: null, errors: [400] }),
     async (request, reply) => {

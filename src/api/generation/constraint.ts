@@ -33,8 +33,9 @@ export interface ShapeFields extends Partial<Static<TObject<typeof guidedFields>
 export function readOutputShape(body: ShapeFields): WantedShape | null {
   const { response_format: format } = body;
   const older = guided(body);
-  if (older !== null && body.structured_outputs)
+  if (older !== null && body.structured_outputs) {
     throw invalidCombination("structured_outputs and guided_* cannot be combined.");
+  }
   const outputs = older ?? body.structured_outputs;
   const fromFormat = format === undefined || format === null ? {} : wantedByFormat(format);
   const param = Object.keys(fromFormat).length > 0 ? "response_format" : "structured_outputs";

@@ -59,8 +59,7 @@ export const guidedFields = {
   guided_whitespace_pattern: orNull(Type.String(), older("whitespace_pattern")),
 };
 
-// Request fields that chat and text completions share: sampling, stopping, output detail and scheduling. Both dialects
-// use this one definition, so they cannot drift apart.
+// Sampling, stopping, output detail and scheduling. Every dialect takes its fields from here, so they cannot drift apart.
 
 const flag = (initial: boolean, description: string) => Type.Optional(Type.Boolean({ default: initial, description }));
 

@@ -20,7 +20,7 @@ import type { HeldLogprobs } from "./logprob-memory.ts";
 import { type EngineArgFields, engineArgs } from "./sampling.ts";
 
 // Builds what the engine gets and what turns its output into text: one GenerateRequest, and one ChoiceOutput per choice. The
-// last step before the engine, shared by both dialects.
+// last step before the engine, shared by all dialects.
 
 type OutputFields = Omit<SharedFields, keyof EngineArgFields> & EngineArgFields;
 

@@ -108,6 +108,17 @@ export interface WireMessage {
   reasoning_content?: string | null;
 }
 
+/** `path` locates what cannot be read, for example `messages.3.content`. */
+export function refuseContent(path: string, message: string): ServiceError {
+  return new ServiceError("unsupported_content", `${path}: ${message}`, { param: path });
+}
+
+/** A text that another dialect has at this path. */
+export function textAt(value: unknown, path: string): string {
+  if (typeof value === "string") return value;
+  throw refuseContent(path, "expected a string.");
+}
+
 /** Part type → the field that holds its text. */
 const TEXT_FIELDS = new Map([
   ["text", "text"],

@@ -9,8 +9,6 @@ import type { ModelLease } from "../models/model-registry.ts";
 import { nullable } from "../schema/body.ts";
 import type { SharedFields } from "./fields.schema.ts";
 
-// Parts of a reply that chat and text completions share.
-
 export const Usage = Type.Object(
   {
     prompt_tokens: Type.Integer(),
@@ -42,7 +40,7 @@ export const PromptLogprobs = nullable(
   ),
 );
 
-// What every reply to one request shares, in both dialects, streamed or whole: id, names, usage. Computed once per request.
+// What every reply to one request shares, in every dialect, streamed or whole: id, names, usage. Computed once per request.
 
 export interface ReplyFacts {
   /** chatcmpl-… or cmpl-… */

@@ -27,7 +27,7 @@ export function limitUnread(request: IncomingMessage): void {
 // Bytes → a JSON object, safely. UTF-8 is checked. Depth and number of values are bounded before JSON.parse sees the text:
 // a long text parses quickly, but 16 MB of `{},` take seconds. Long integers of the top level become bigint, because
 // numbers cannot tell 2^63 from 2^63 - 1. Numbers that templates print are kept as written (exact-json.ts). Fields are
-// read elsewhere (request/reader.ts).
+// read elsewhere (../schema/reader.ts).
 
 /** Deeper than any schema or message list needs, and shallow enough for every recursive reader after this one. */
 export const MAX_DEPTH = 256;

@@ -97,14 +97,16 @@ export function toWireError(thrown: unknown): ServiceError {
   return known === undefined ? toServiceError(thrown) : new ServiceError(known.code, known.message, { cause: thrown });
 }
 
-export function sendError(reply: FastifyReply, error: ServiceError): FastifyReply {
+/** `detail`: what FastAPI's clients look for. */
+export function sendError(reply: FastifyReply, error: ServiceError, detail?: unknown): FastifyReply {
   reply.headers(errorHeaders(error));
   const { id, routeOptions } = reply.request;
   const body = routeOptions.config?.errors === "messages" ? messagesError(error, id) : errorEnvelope(error);
-  return reply.code(error.status).type("application/json; charset=utf-8").send(body);
+  const whole = detail === undefined ? body : { ...body, detail };
+  return reply.code(error.status).type("application/json; charset=utf-8").send(whole);
 }
 
-export function errorHeaders(error: ServiceError): Record<string, string> {
+function errorHeaders(error: ServiceError): Record<string, string> {
   const headers: Record<string, string> = {};
   const auth = challenge(error);
   if (auth !== null) headers["www-authenticate"] = auth;
@@ -133,11 +135,11 @@ export function notFound(app: FastifyInstance, page: (...args: Parameters<Answer
       const shown = page(request, reply);
       if (shown !== null) return shown;
       const isRoute = (other: string) => routes.some(({ pattern }) => pattern.test(other));
-      return sendWithDetail(reply, new ServiceError("not_found", whyNothing(path, isRoute)), "Not Found");
+      return sendError(reply, new ServiceError("not_found", whyNothing(path, isRoute)), "Not Found");
     }
     reply.header("allow", [...new Set(allowed)].join(", "));
     const error = new ServiceError("method_not_allowed", `${request.method} is not offered at this path.`);
-    return sendWithDetail(reply, error, "Method Not Allowed");
+    return sendError(reply, error, "Method Not Allowed");
   };
   app.setNotFoundHandler(answer);
   return answer;
@@ -153,13 +155,6 @@ function whyNothing(path: string, isRoute: (path: string) => boolean): string {
     return "Ollama's API is not offered: use an OpenAI client with a base URL that ends with /v1.";
   }
   return "There is nothing at this path.";
-}
-
-function sendWithDetail(reply: FastifyReply, error: ServiceError, detail: string): FastifyReply {
-  return reply
-    .code(error.status)
-    .type("application/json; charset=utf-8")
-    .send({ ...errorEnvelope(error), detail });
 }
 
 /** Bytes that are not HTTP, oversized headers, requests that never end: answer on the bare socket and close. */

@@ -2,11 +2,10 @@
 // All who watch share what it reads.
 import { type Static, Type } from "typebox";
 import type { Engine, EngineStats, EngineStep } from "../../engine/contract.ts";
-import { replicaAlias } from "../../engine/fleet/replica.ts";
 import type { LiveRequest, LiveRequests } from "../generation/live-requests.ts";
 import { isAdmin, type Principal } from "../http/auth.ts";
 import { nullable } from "../schema/body.ts";
-import type { Service } from "../service.ts";
+import { presentReplicas, type Service } from "../service.ts";
 
 // What the routes that watch the engine answer.
 
@@ -123,14 +122,6 @@ export class EngineSnapshot {
     const replicas = all ? this.#replicas.named : this.#replicas.public;
     return `${this.#shared},"replicas":${replicas},"adapters":${adapters},"requests":[${rows.join(",")}]`;
   }
-}
-
-/** In the order of --engine-url. Names may be addresses, so only admins see them. */
-function presentReplicas(replicas: readonly { name: string; state: string; inFlight: number }[], named: boolean) {
-  return replicas.map(({ name, state, inFlight }, index) => ({
-    name: named ? name : replicaAlias(index),
-    ...{ state, in_flight: inFlight },
-  }));
 }
 
 function presentRequest(request: LiveRequest, state: string) {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { type EventStream, OpenStreams } from "../http/streams.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { AnyObject } from "../schema/body.ts";
 import type { Service } from "../service.ts";
 import { EngineBody, EngineMonitor, EngineSnapshot, type Reading } from "./engine-monitor.ts";
@@ -31,7 +31,7 @@ export function registerEngine(app: FastifyInstance, service: Service): void {
     },
   );
 
-  app.delete<{ Params: { id: string } }>(
+  app.delete<ById>(
     "/v1/engine/requests/:id",
     route("any", "End a request in progress: one's own or, for admins, any", { reply: null, errors: [400] }),
     async (request, reply) => {

@@ -147,16 +147,18 @@ function checkedTokens(
   const total = prompt.length + ids.length;
   const mostScored = Math.floor(MOST_PROBABILITIES / vocabSize);
   if (prompt.length === 0) throw invalidValue("prompt_token_ids must not be empty.", "prompt_token_ids");
-  if (prompt.some((id) => id >= vocabSize))
+  if (prompt.some((id) => id >= vocabSize)) {
     throw invalidValue(`Token ids must be below ${vocabSize}.`, "prompt_token_ids");
+  }
   if (total >= maxModelLen) {
     throw invalidValue(
       `Prompt and output may have ${maxModelLen - 1} tokens together, not ${total}.`,
       "prompt_token_ids",
     );
   }
-  if (ids.length > mostScored)
+  if (ids.length > mostScored) {
     throw invalidValue(`With a prompt, at most ${mostScored} tokens can be looked at.`, "tokens");
+  }
   return ids;
 }
 

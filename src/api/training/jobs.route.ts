@@ -10,7 +10,7 @@ import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { type EventStream, OpenStreams } from "../http/streams.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { page } from "../schema/list.ts";
 import type { Service } from "../service.ts";
 import { pageQuery } from "./params.ts";
@@ -120,10 +120,6 @@ function block(event: JobEvent): string {
   return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;
 }
 
-interface JobPath {
-  Params: { id: string };
-}
-
 export function registerTrainingJobs(app: FastifyInstance, service: Service, training: TrainingService): void {
   const { jobs } = training;
   const streams = new OpenStreams(app, service);
@@ -140,19 +136,19 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
     },
   );
 
-  app.get<JobPath>(
+  app.get<ById>(
     "/v1/preview/training-jobs/:id",
     route("training", "One training job with its report", { reply: JobBody }),
     async (request) => presentJob(await jobs.owned(request.params.id, readableBy(principalOf(request))), true),
   );
 
-  app.post<JobPath>(
+  app.post<ById>(
     "/v1/preview/training-jobs/:id/cancel",
     route("training", "Cancel a training job", { reply: JobBody }),
     async (request) => presentJob(await jobs.cancel(request.params.id, readableBy(principalOf(request))), false),
   );
 
-  app.get<JobPath>(
+  app.get<ById>(
     "/v1/preview/training-jobs/:id/events",
     route("training", "Events of a job: a page, or a stream with Accept: text/event-stream", {
       query: listQuery(),

@@ -6,7 +6,7 @@ import type { ModelRecord, StepRecord } from "../../store/tables/models.ts";
 import type { Curves } from "../../training/curves.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { nullable, orNull } from "../schema/body.ts";
 import { afterId, page } from "../schema/list.ts";
 import { ownModel, pageQuery, stepFrom } from "./params.ts";
@@ -56,32 +56,31 @@ const CurvesBody = Type.Object(
 const JobCurveFilter = Type.Object({ keys: CurveFilter.properties.keys, after: CurveFilter.properties.after });
 
 export function registerCurves(app: FastifyInstance, { models, jobs }: TrainingService): void {
-  app.get<{ Params: { id: string } }>(
+  app.get<ById>(
     "/v1/preview/models/:id/curves",
     route("training", "Metrics of a model over its training, as columns", { query: CurveFilter, reply: CurvesBody }),
     async (request) => {
-      const { x, keys, after } = readQuery(CurveFilter, request.query);
-      const curves = await models.curves(request.params.id, readableBy(principalOf(request)), {
-        x: x ?? "gradient_step",
-        keys: keys ? keys.split(",") : null,
-        after: after ?? -1,
-      });
-      return present(curves);
+      const { x, ...rest } = readQuery(CurveFilter, request.query);
+      const query = { x: x ?? ("gradient_step" as const), ...curveQuery(rest) };
+      return present(await models.curves(request.params.id, readableBy(principalOf(request)), query));
     },
   );
 
-  app.get<{ Params: { id: string } }>(
+  app.get<ById>(
     "/v1/preview/training-jobs/:id/curves",
     route("training", "Metrics of a job over its gradient steps, as columns", {
       query: JobCurveFilter,
       reply: CurvesBody,
     }),
     async (request) => {
-      const { keys, after } = readQuery(JobCurveFilter, request.query);
-      const query = { keys: keys ? keys.split(",") : null, after: after ?? -1 };
+      const query = curveQuery(readQuery(JobCurveFilter, request.query));
       return present(await jobs.curves(request.params.id, readableBy(principalOf(request)), query));
     },
   );
+}
+
+function curveQuery({ keys, after }: Static<typeof JobCurveFilter>) {
+  return { keys: keys ? keys.split(",") : null, after: after ?? -1 };
 }
 
 function present({ rows, columns, next, hasMore, allKeys }: Curves) {
@@ -89,10 +88,6 @@ function present({ rows, columns, next, hasMore, allKeys }: Curves) {
     ...{ object: "curves", keys: Object.keys(columns), rows, columns, next, has_more: hasMore },
     all_keys: allKeys,
   };
-}
-
-interface ModelPath {
-  Params: { id: string };
 }
 
 export function registerTrainingModels(app: FastifyInstance, training: TrainingService): void {
@@ -126,7 +121,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     },
   );
 
-  app.get<ModelPath>(
+  app.get<ById>(
     "/v1/preview/models/:id",
     route("training", "One trainable model", { reply: TrainableModelBody }),
     async (request) => {
@@ -135,7 +130,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     },
   );
 
-  app.delete<ModelPath>(
+  app.delete<ById>(
     "/v1/preview/models/:id",
     route("training", "Delete a model with everything it has", { reply: DeletedModel }),
     async (request) => {
@@ -145,7 +140,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     },
   );
 
-  app.post<ModelPath>(
+  app.post<ById>(
     "/v1/preview/models/:id/rollback",
     route("training", "Make a new step with the weights of an old one", { body: RollbackBody, reply: CheckpointBody }),
     async (request) => {
@@ -155,7 +150,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     },
   );
 
-  app.get<ModelPath>(
+  app.get<ById>(
     "/v1/preview/models/:id/checkpoints",
     route("training", "List the steps of a model", { query: listQuery(StepOrder), reply: CheckpointList }),
     async (request) => {
@@ -178,7 +173,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     },
   );
 
-  app.delete<ModelPath>(
+  app.delete<ById>(
     "/v1/preview/models/:id/checkpoints",
     route("training", "Delete steps; the newest and those in use stay", { body: StepsBody, reply: DeletedCheckpoints }),
     async (request) => {

@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import type { NoteRecord } from "../../store/tables/notes.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { Moment, orNull, Uuid } from "../schema/body.ts";
 import { listOf, page, pageOf } from "../schema/list.ts";
 import { ownModel } from "./params.ts";
@@ -39,10 +39,6 @@ const NoteList = listOf(NoteBody, "NoteList");
 const USUAL_COUNT = 100;
 const NotePage = pageOf(1000, USUAL_COUNT);
 
-interface NotePath {
-  Params: { id: string };
-}
-
 export function registerNotes(app: FastifyInstance, training: TrainingService): void {
   app.get(
     "/v1/preview/notes",
@@ -65,13 +61,13 @@ export function registerNotes(app: FastifyInstance, training: TrainingService): 
     return present(await training.notes.put(note));
   };
 
-  app.put<NotePath>(
+  app.put<ById>(
     "/v1/preview/models/:id/note",
     route("training", "Tag a model or a training run, and write a note on it", { body: NewNoteBody, reply: NoteBody }),
     (request) => write(request, request.params.id, request.params.id),
   );
 
-  app.put<NotePath>(
+  app.put<ById>(
     "/v1/preview/training-jobs/:id/note",
     route("training", "Tag a training job, and write a note on it", { body: NewNoteBody, reply: NoteBody }),
     async (request) => {

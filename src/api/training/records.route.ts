@@ -10,7 +10,7 @@ import type { KeptGroup, KeptTrajectory } from "../../training/records/record-re
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { page } from "../schema/list.ts";
 import { leftOutTokens } from "./left-out-tokens.ts";
 import { readRecord } from "./params.ts";
@@ -148,7 +148,7 @@ interface TrajectoryPath {
 }
 
 export function registerTrainingRecords(app: FastifyInstance, training: TrainingService): void {
-  app.get<{ Params: { id: string } }>(
+  app.get<ById>(
     "/v1/preview/training-jobs/:id/groups",
     route("training", "Groups of a job, or examples of a supervised one, with rewards and verdicts", {
       query: GroupPage,
@@ -164,7 +164,7 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
     },
   );
 
-  app.get<{ Params: { id: string } }>(
+  app.get<ById>(
     "/v1/preview/training-jobs/:id/matches",
     route("training", "Trajectories of a job in which a text is said", { query: SearchPage, reply: Matches }),
     async (request) => {

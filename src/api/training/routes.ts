@@ -3,12 +3,12 @@
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../errors/error-table.ts";
-import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError, type TrainingErrorCode } from "../../training/training-error.ts";
 import { readableBy } from "../http/auth.ts";
 import { parseJsonObject } from "../http/body.ts";
-import { errorHeaders, toWireError } from "../http/errors.ts";
+import { sendError, toWireError } from "../http/errors.ts";
 import { inPart } from "../http/openapi.ts";
 import { leftWhileSending } from "../http/streams.ts";
 import { refuseNulInIds, refuseNulInPaths } from "../schema/identifiers.ts";
@@ -159,11 +159,7 @@ function useDetailedErrors(scope: FastifyInstance, service: Service): void {
       });
     }
     if (!left) service.metrics.rejected(error.code);
-    reply.headers(errorHeaders(error));
-    return reply
-      .code(error.status)
-      .type("application/json; charset=utf-8")
-      .send({ ...errorEnvelope(error), detail: detailOf(error) });
+    return sendError(reply, error, detailOf(error));
   });
 }
 

@@ -2,13 +2,12 @@
 
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
-import { replicaAlias } from "../../engine/fleet/replica.ts";
 import { toServiceError } from "../../errors/service-error.ts";
 import { ALIVE_MS, type SeenServer } from "../../store/tables/servers.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { route } from "../route.ts";
-import type { Service } from "../service.ts";
+import { presentReplicas, type Service } from "../service.ts";
 import { ServerList } from "./training.schema.ts";
 
 const Healthy = Type.Object({ status: Type.Literal("ok") });
@@ -84,10 +83,7 @@ function present(server: SeenServer, caller: Principal) {
   return {
     ...{ id, ...inPublic(server), address, silent_seconds: Math.max(0, silentMs) / 1000 },
     models: facts.models,
-    replicas: facts.replicas.map(({ name, state, inFlight }, index) => ({
-      name: isAdmin(caller) ? name : replicaAlias(index),
-      ...{ state, in_flight: inFlight },
-    })),
+    replicas: presentReplicas(facts.replicas, isAdmin(caller)),
     running_jobs: running
       .filter((job) => owner === null || job.owner === owner)
       .map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),

@@ -17,7 +17,7 @@ import type { JobDraft } from "../../training/jobs/jobs.ts";
 import { assertServable } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import { route } from "../route.ts";
+import { type ById, route } from "../route.ts";
 import { rlConfigFrom, sftConfigFrom } from "./job-options.ts";
 import { ownModel } from "./params.ts";
 import { presentJob, previewJson, sftPreviewJson } from "./present.ts";
@@ -126,7 +126,7 @@ export function registerTrainingSubmissions(
       }),
   );
 
-  app.post<{ Params: { id: string } }>(
+  app.post<ById>(
     "/v1/preview/models/:id/log",
     route("training", "Keep metrics of evaluated groups with the newest step", {
       body: LogBody,

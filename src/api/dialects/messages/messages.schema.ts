@@ -4,6 +4,8 @@ import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { AnyObject, int64, mustBeAbsent, nullable, orNull } from "../../schema/body.ts";
 
+const { stream, temperature, top_p, top_k, cache_salt } = samplingFields;
+
 const Blocks = Type.Union([Type.String(), Type.Array(AnyObject)]);
 
 const prompt = {
@@ -42,17 +44,14 @@ export const MessagesRequest = Type.Object(
     ...prompt,
     max_tokens: Type.Integer({ minimum: 1, description: "Output budget, thinking included." }),
     stop_sequences: orNull(Type.Array(Type.String()), { description: "Strings that end the output." }),
-    stream: orNull(Type.Boolean(), { default: false }),
-    temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
-    top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
-    top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1 is off. Default: the model's own, else off." }),
+    ...{ stream, temperature, top_p, top_k },
     priority: Type.Optional(
       int64({
         default: 0,
         description: "Lower values are scheduled earlier. An extension, which X-Vllm-Priority sets too.",
       }),
     ),
-    cache_salt: samplingFields.cache_salt,
+    cache_salt,
     metadata: orNull(AnyObject, { description: "Accepted without effect." }),
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
     container: orNull(mustBeAbsent("containers are not offered here")),

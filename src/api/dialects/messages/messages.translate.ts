@@ -1,7 +1,7 @@
 // A request of Anthropic's Messages API → a chat.
-import { invalidValue, ServiceError } from "../../../errors/service-error.ts";
+import { invalidValue } from "../../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
-import type { WireMessage, WireTool } from "../../generation/messages.ts";
+import { refuseContent, textAt, type WireMessage, type WireTool } from "../../generation/messages.ts";
 import { effortFields } from "../../generation/openai-extensions.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { MessagesBody, PromptBody } from "./messages.schema.ts";
@@ -46,7 +46,7 @@ function userMessages(content: Content, path: string): WireMessage[] {
       return;
     }
     flush();
-    const id = textOf(block.tool_use_id, `${at}.tool_use_id`);
+    const id = textAt(block.tool_use_id, `${at}.tool_use_id`);
     const result = (block.content ?? []) as Content;
     messages.push({ role: "tool", content: texts(result, `${at}.content`), tool_call_id: id });
   });
@@ -62,7 +62,7 @@ function assistantMessage(content: Content, path: string): WireMessage {
     const at = `${path}.${index}`;
     switch (block.type) {
       case "thinking":
-        thoughts.push(textOf(block.thinking, `${at}.thinking`));
+        thoughts.push(textAt(block.thinking, `${at}.thinking`));
         return;
       case "redacted_thinking":
         return; // only Anthropic can read it
@@ -83,9 +83,9 @@ function toolCall(block: JsonObject, path: string): NonNullable<WireMessage["too
   const { input } = block;
   if (input !== undefined && !isJsonObject(input)) throw refuseContent(`${path}.input`, "expected an object.");
   return {
-    id: textOf(block.id, `${path}.id`),
+    id: textAt(block.id, `${path}.id`),
     type: "function",
-    function: { name: textOf(block.name, `${path}.name`), arguments: { ...input } },
+    function: { name: textAt(block.name, `${path}.name`), arguments: { ...input } },
   };
 }
 
@@ -102,18 +102,9 @@ function blocksOf(content: unknown, path: string): readonly JsonObject[] {
 }
 
 function textPart(block: JsonObject, path: string): TextPart {
-  if (block.type === "text") return { type: "text", text: textOf(block.text, `${path}.text`) };
+  if (block.type === "text") return { type: "text", text: textAt(block.text, `${path}.text`) };
   const why = MEDIA.get(String(block.type)) ?? "use text, thinking, tool_use and tool_result";
   throw refuseContent(path, `blocks of the type ${JSON.stringify(block.type)} are not supported here: ${why}.`);
-}
-
-function textOf(value: unknown, path: string): string {
-  if (typeof value === "string") return value;
-  throw refuseContent(path, "expected a string.");
-}
-
-function refuseContent(path: string, message: string): ServiceError {
-  return new ServiceError("unsupported_content", `${path}: ${message}`, { param: path });
 }
 
 /** Fields of the chat → fields of this API. */

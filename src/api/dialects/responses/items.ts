@@ -1,8 +1,7 @@
 // Items of the Responses API → messages of a chat. One turn of the assistant is several items: reasoning, a message, and a
 // function call for each tool. Templates expect them as one message.
-import { ServiceError } from "../../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
-import type { WireMessage } from "../../generation/messages.ts";
+import { refuseContent, textAt, type WireMessage } from "../../generation/messages.ts";
 import { customCall } from "../../generation/openai-extensions.ts";
 
 export type Item = JsonObject;
@@ -20,11 +19,6 @@ const TEXT_PARTS = new Map([
 const MEDIA = /^input_(image|file|audio)$/;
 const CUSTOM_REFUSED = "custom tools need a server that is started with --enable-openai-extensions.";
 const ROLES = new Set(["user", "assistant", "system", "developer"]);
-
-/** `path` locates an item in errors, for example `input.3`. */
-export function refuseItem(path: string, message: string): ServiceError {
-  return new ServiceError("unsupported_content", `${path}: ${message}`, { param: path });
-}
 
 /** Adds items to a conversation, in order. */
 export class Conversation {
@@ -51,25 +45,25 @@ export class Conversation {
         this.#result(item, path);
         break;
       case "custom_tool_call":
-        if (!this.#extensions) throw refuseItem(path, CUSTOM_REFUSED);
+        if (!this.#extensions) throw refuseContent(path, CUSTOM_REFUSED);
         this.#call(item, path);
         break;
       case "custom_tool_call_output":
-        if (!this.#extensions) throw refuseItem(path, CUSTOM_REFUSED);
+        if (!this.#extensions) throw refuseContent(path, CUSTOM_REFUSED);
         this.#result(item, path);
         break;
       case "reasoning":
         this.#reasoning(item, path);
         break;
       default:
-        throw refuseItem(path, `items of the type ${JSON.stringify(type)} are not supported: ${reason(type)}.`);
+        throw refuseContent(path, `items of the type ${JSON.stringify(type)} are not supported: ${reason(type)}.`);
     }
   }
 
   #message(item: Item, path: string): void {
     const { role } = item;
     if (typeof role !== "string" || !ROLES.has(role)) {
-      throw refuseItem(path, "a message needs a role: user, assistant, system or developer.");
+      throw refuseContent(path, "a message needs a role: user, assistant, system or developer.");
     }
     const content = textParts(item.content, `${path}.content`);
     if (role !== "assistant") {
@@ -83,20 +77,20 @@ export class Conversation {
 
   #call(item: Item, path: string): void {
     const turn = this.#turn ?? this.#newTurn();
-    const id = textOf(item.call_id, `${path}.call_id`);
-    const name = textOf(item.name, `${path}.name`);
+    const id = textAt(item.call_id, `${path}.call_id`);
+    const name = textAt(item.name, `${path}.name`);
     turn.tool_calls ??= [];
     if (item.type === "custom_tool_call") {
-      turn.tool_calls.push(customCall(id, name, textOf(item.input, `${path}.input`)));
+      turn.tool_calls.push(customCall(id, name, textAt(item.input, `${path}.input`)));
       return;
     }
-    const args = readableArguments(textOf(item.arguments, `${path}.arguments`));
+    const args = readableArguments(textAt(item.arguments, `${path}.arguments`));
     turn.tool_calls.push({ id, type: "function", function: { name, arguments: args } });
   }
 
   #result(item: Item, path: string): void {
     this.#turn = null;
-    const id = textOf(item.call_id, `${path}.call_id`);
+    const id = textAt(item.call_id, `${path}.call_id`);
     this.messages.push({ role: "tool", content: textParts(item.output, `${path}.output`), tool_call_id: id });
   }
 
@@ -105,7 +99,7 @@ export class Conversation {
     const parts = shown.length > 0 ? shown : textParts(item.summary ?? [], `${path}.summary`);
     if (parts.length === 0) {
       if ((item.encrypted_content ?? null) === null) return;
-      throw refuseItem(path, "encrypted reasoning cannot be read here: leave the item out or send its content.");
+      throw refuseContent(path, "encrypted reasoning cannot be read here: leave the item out or send its content.");
     }
     this.#newTurn().reasoning = parts.map(({ text }) => text).join("\n");
   }
@@ -127,16 +121,16 @@ function reason(type: unknown): string {
 
 function textParts(content: unknown, path: string): { type: "text"; text: string }[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw refuseItem(path, "expected a string or a list of parts.");
+  if (!Array.isArray(content)) throw refuseContent(path, "expected a string or a list of parts.");
   return content.map((part: unknown, index) => {
     const at = `${path}.${index}`;
-    if (!isJsonObject(part)) throw refuseItem(at, "a part is an object.");
+    if (!isJsonObject(part)) throw refuseContent(at, "a part is an object.");
     const field = TEXT_PARTS.get(String(part.type));
     if (field === undefined) {
       const why = MEDIA.test(String(part.type)) ? "this model reads text only" : "use input_text or output_text";
-      throw refuseItem(at, `parts of the type ${JSON.stringify(part.type)} are not supported: ${why}.`);
+      throw refuseContent(at, `parts of the type ${JSON.stringify(part.type)} are not supported: ${why}.`);
     }
-    return { type: "text", text: textOf(part[field], `${at}.${field}`) };
+    return { type: "text", text: textAt(part[field], `${at}.${field}`) };
   });
 }
 
@@ -150,11 +144,6 @@ function readableArguments(text: string): string {
   } catch {
     return "{}";
   }
-}
-
-function textOf(value: unknown, path: string): string {
-  if (typeof value === "string") return value;
-  throw refuseItem(path, "expected a string.");
 }
 
 // Items as they are kept: the fields that this server knows, and nothing else that a client sends with them.

@@ -7,7 +7,7 @@ import { bytesOf, type NewResponse } from "../../../store/tables/responses.ts";
 import { principalOf } from "../../http/auth.ts";
 import { renameParams } from "../../http/errors.ts";
 import { bodyWithPriority } from "../../http/headers.ts";
-import { route } from "../../route.ts";
+import { type ById, route } from "../../route.ts";
 import { readBody } from "../../schema/body.ts";
 import type { Service } from "../../service.ts";
 import { answerInDialect, chatRules, type Dialect } from "../chat/chat.prepare.ts";
@@ -102,8 +102,7 @@ async function kept({ responses, storedMemory, log }: Service, owner: string, ro
   }
 }
 
-interface ById {
-  Params: { id: string };
+interface Stored extends ById {
   Querystring: Record<string, string | undefined>;
 }
 
@@ -116,7 +115,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
     }),
     (request, reply) => answerResponse(service, request, reply),
   );
-  app.get<ById>(
+  app.get<Stored>(
     "/v1/responses/:id",
     route("inference", "A stored response", { reply: ResponseObject, errors: [400, 429] }),
     async (request, reply) => {
@@ -130,7 +129,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       return reply.type("application/json; charset=utf-8").send(response);
     },
   );
-  app.delete<ById>(
+  app.delete<Stored>(
     "/v1/responses/:id",
     route("inference", "Delete a stored response", { reply: DeletedResponse, errors: [400] }),
     async (request) => {
@@ -139,7 +138,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       return { id, object: "response", deleted: true };
     },
   );
-  app.get<ById>(
+  app.get<Stored>(
     "/v1/responses/:id/input_items",
     route("inference", "The input of a stored response", { reply: InputItems, errors: [400, 429] }),
     async (request, reply) => {
@@ -160,7 +159,7 @@ export function registerResponses(app: FastifyInstance, service: Service): void 
       return reply.type("application/json; charset=utf-8").send(listOf(page));
     },
   );
-  app.post<ById>(
+  app.post<Stored>(
     "/v1/responses/:id/cancel",
     route("inference", "Always refused", { errors: [400] }),
     async (request) => {
@@ -176,7 +175,7 @@ function ownerOf(request: FastifyRequest): string {
   return principalOf(request).workspace.id;
 }
 
-async function found(service: Service, request: FastifyRequest<ById>): Promise<{ bytes: number; inputs: number }> {
+async function found(service: Service, request: FastifyRequest<Stored>): Promise<{ bytes: number; inputs: number }> {
   const { id } = request.params;
   const size = await service.responses.sizeOf(ownerOf(request), id);
   if (size === null) throw unknown(id);
@@ -188,7 +187,7 @@ function unknown(id: string): ServiceError {
 }
 
 /** `limit`: 1 to 100, by default 20. `order`: newest first unless it is asc. `after`: the id of an item. */
-function pageOptions({ limit: wanted = "20", order = "desc", after }: ById["Querystring"]): PageOptions {
+function pageOptions({ limit: wanted = "20", order = "desc", after }: Stored["Querystring"]): PageOptions {
   const limit = Number(wanted);
   if (!Number.isInteger(limit) || limit < 1 || limit > 100) {
     throw invalidValue("limit must be an integer from 1 to 100.", "limit");

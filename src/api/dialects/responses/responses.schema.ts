@@ -1,10 +1,10 @@
 // Wire schema of a request of the Responses API. Items, tools and tool choices have many variants, most of which are hosted
-// by OpenAI; items.ts and tools.ts read them and say why one is refused.
+// by OpenAI; items.ts and responses.translate.ts read them and say why one is refused.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { ReasoningEffort } from "../../generation/openai-extensions.ts";
 import { TokenLogprob } from "../../generation/reply.ts";
-import { AnyObject, int64, mustBeAbsent, nullable, orNull, Variables } from "../../schema/body.ts";
+import { AnyObject, mustBeAbsent, nullable, orNull, Variables } from "../../schema/body.ts";
 
 const TextFormat = Type.Object({
   type: Type.Enum(["text", "json_object", "json_schema"]),
@@ -22,7 +22,21 @@ const Reasoning = Type.Object({
   generate_summary: orNull(Type.String(), { description: "Older name of summary." }),
 });
 
-const { model, seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = samplingFields;
+const {
+  model,
+  stream,
+  temperature,
+  top_p,
+  cache_salt,
+  priority,
+  user,
+  seed,
+  top_k,
+  min_p,
+  repetition_penalty,
+  frequency_penalty,
+  presence_penalty,
+} = samplingFields;
 
 export const ResponsesRequest = Type.Object(
   {
@@ -36,11 +50,10 @@ export const ResponsesRequest = Type.Object(
     instructions: orNull(Type.String(), { description: "A system message in front. Not inherited by continuations." }),
     previous_response_id: orNull(Type.String(), { description: "Continue this stored response." }),
     store: orNull(Type.Boolean(), { default: true, description: "Keep the response for reading and continuing." }),
-    stream: orNull(Type.Boolean(), { default: false }),
+    stream,
     stream_options: orNull(AnyObject, { description: "Accepted without effect." }),
     max_output_tokens: orNull(Type.Integer({ minimum: 1 }), { description: "Output budget, reasoning included." }),
-    temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
-    top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
+    ...{ temperature, top_p },
     tools: orNull(Type.Array(AnyObject), {
       description: "Functions, and custom tools with --enable-openai-extensions. Hosted tools are refused.",
     }),
@@ -70,12 +83,11 @@ export const ResponsesRequest = Type.Object(
     ),
     ...{ seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
     chat_template_kwargs: orNull(Variables, { description: "Additional template variables." }),
-    cache_salt: samplingFields.cache_salt,
-    priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
+    ...{ cache_salt, priority },
     prompt_cache_key: orNull(Type.String(), { description: "Accepted without effect: prefixes are found by content." }),
     safety_identifier: orNull(Type.String(), { description: "Accepted without effect." }),
     service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
-    user: orNull(Type.String(), { description: "Accepted without effect." }),
+    user,
     background: orNull(Type.Boolean(), { description: "true is refused: a response runs while its client waits." }),
     conversation: orNull(mustBeAbsent("conversations are not offered here: use previous_response_id")),
     prompt: orNull(mustBeAbsent("prompt templates are not offered here: send instructions and input")),

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../../generation/fields.schema.ts";
 import { PromptLogprobs, Usage } from "../../generation/reply.ts";
-import { AnyObject, int64, mustBeAbsent, nullable, orNull, StreamOptions } from "../../schema/body.ts";
+import { AnyObject, mustBeAbsent, nullable, orNull } from "../../schema/body.ts";
 
 const noEffect = { description: "Accepted without effect." };
 
@@ -72,9 +72,9 @@ export const TokenRequest = Type.Object(
     model: samplingFields.model,
     request_id: samplingFields.request_id,
     stream: samplingFields.stream,
-    stream_options: orNull(StreamOptions),
+    stream_options: samplingFields.stream_options,
     cache_salt: samplingFields.cache_salt,
-    priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
+    priority: samplingFields.priority,
     kv_transfer_params: samplingFields.kv_transfer_params,
     features: orNull(mustBeAbsent("this model takes no images, audio or video: leave features out")),
     content_parts: orNull(mustBeAbsent("this model takes no images, audio or video: leave content_parts out")),

@@ -7,7 +7,7 @@ import type { Static, TSchema } from "typebox";
 import type { Command, PassCommand } from "../../../training/runs/operation.ts";
 import type { TrainingService } from "../../../training/service.ts";
 import { principalOf } from "../../http/auth.ts";
-import { route } from "../../route.ts";
+import { type ById, route } from "../../route.ts";
 import { defaultEntity } from "../models.route.ts";
 import { readSubmission } from "../receive.ts";
 import type { SubmitOptions } from "../submit.route.ts";
@@ -37,10 +37,6 @@ import {
 } from "./run.wire.ts";
 import { TokenMatrixReader } from "./token-matrix.ts";
 
-interface RunPath {
-  Params: { id: string };
-}
-
 interface OperationPath {
   Params: { id: string; operation: string };
 }
@@ -62,18 +58,18 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
     },
   );
 
-  app.get<RunPath>(RUN, route("training", "One training run", { reply: RunBody }), async (request) =>
+  app.get<ById>(RUN, route("training", "One training run", { reply: RunBody }), async (request) =>
     presentRun(await runs.view(request.params.id, principalOf(request).workspace.id)),
   );
 
-  app.post<RunPath>(
+  app.post<ById>(
     `${RUN}::close`,
     route("training", "Refuse further operations of a run", { reply: RunBody }),
     async (request) => presentRun(await runs.close(request.params.id, principalOf(request).workspace.id)),
   );
 
   const command = <S extends TSchema>(name: string, summary: string, schema: S, from: (body: Static<S>) => Command) =>
-    app.post<RunPath>(
+    app.post<ById>(
       `/v1/training/runs/:id/${name}`,
       route("training", summary, { body: schema, reply: OperationBody }),
       async (request) => {
@@ -137,7 +133,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
 export function registerTrainingPasses(app: FastifyInstance, training: TrainingService, options: SubmitOptions): void {
   const { runs, jobs } = training;
   const pass = (kind: PassCommand["kind"], summary: string) =>
-    app.post<RunPath>(
+    app.post<ById>(
       `/v1/training/runs/:id/${kind}`,
       route("training", summary, { body: PassBody, reply: OperationBody }),
       async (request) => {
