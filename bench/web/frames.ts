@@ -1,4 +1,4 @@
-// How smoothly the page moves: every frame while a list of a thousand groups opens and scrolls and tries are leafed through,
+// How smoothly the page moves: every frame while a list of a thousand groups opens and scrolls and rollouts are leafed through,
 // and the time to the first paint.
 import type { Browser, Page } from "playwright-core";
 import { longestTask } from "../../test/web/tracing.ts";
@@ -45,11 +45,11 @@ export async function firstPaint(browser: Browser, url: string): Promise<number>
 export interface JobFrames {
   open: Frames;
   scroll: Frames;
-  tries: Frames;
+  rollouts: Frames;
 }
 
 /**
- * From the list of policies to the job, as a click on a link does it, then down to the end, then through the eight tries of
+ * From the list of policies to the job, as a click on a link does it, then down to the end, then through the eight rollouts of
  * a group. Only names of elements are waited for: a search for text would keep the page itself busy.
  */
 export async function jobFrames(browser: Browser, url: string, job: string): Promise<JobFrames> {
@@ -75,16 +75,16 @@ export async function jobFrames(browser: Browser, url: string, job: string): Pro
   await page.getByText("1,000 groups", { exact: true }).waitFor();
   const scroll = await measured(() => page.evaluate(SCROLL));
   await page.getByText(/^Task 999:/).waitFor();
-  const tries = await measured(async () => {
+  const rollouts = await measured(async () => {
     for (let one = 0; one < 8; one++) {
       await go(`/jobs/${job}/0/${one}`);
-      await page.locator(".try-tokens").waitFor();
+      await page.locator(".rollout-tokens").waitFor();
       await page.waitForTimeout(500);
     }
   });
   await page.getByRole("heading", { name: "rollout 8 of 8" }).waitFor();
   await page.context().close();
-  return { open, scroll, tries };
+  return { open, scroll, rollouts };
 }
 
 /** These run in the page. */

@@ -101,7 +101,7 @@ try {
   const frameLines: [keyof JobFrames, string][] = [
     ["open", "opening"],
     ["scroll", "scrolling to the end"],
-    ["tries", "through the tries of a group"],
+    ["rollouts", "through the rollouts of a group"],
   ];
   for (const [part, what] of frameLines) {
     lines.push(

@@ -81,7 +81,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByLabel("Text in tasks and rollouts").fill("no such fish");
     await page.getByText("0 of 3 groups").waitFor();
     expect(await lines(page).count()).toBe(0);
-    // one try answers so, and what a tool told another
+    // one rollout answers so, and what a tool told another
     for (const said of ["a cod.", "WAVES"]) {
       await page.getByLabel("Text in tasks and rollouts").fill(said);
       await expect.poll(() => lines(page).count()).toBe(1);
@@ -98,7 +98,7 @@ inBrowser("the page of a job", (bench) => {
   it("follows a job while it waits, runs and ends, and cancels one after asking", async () => {
     const { id } = await server.register("busy");
     const choices = await answers(server.client, "busy", "hello", 8);
-    // one gradient step for every try: it takes long, if nobody cancels it
+    // one gradient step for every rollout: it takes long, if nobody cancels it
     const endless = Array.from({ length: 1000 }, () => groupOf("hello", choices, [0, 1, 2, 3, 4, 5, 6, 7]));
     const config = { grad_accumulation_sequences: 1 };
     const first = await server.client.submit(id, endless, { config });

@@ -8,7 +8,7 @@ import { answers, groupOf, KEY, type LearningServer, startLearningServer } from 
 inBrowser("the pages of policies", (bench) => {
   const server = shared<LearningServer>(startLearningServer);
 
-  /** Four tries, rewarded 0 to 3. */
+  /** Four rollouts, rewarded 0 to 3. */
   const submit = async (id: string, model: string) =>
     server.client.submit(id, [groupOf("hello", await answers(server.client, model, "hello", 4), [0, 1, 2, 3])]);
 

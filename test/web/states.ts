@@ -217,7 +217,7 @@ export const STATES: readonly State[] = [
     reach: (page) => page.getByText("nothing to learn", { exact: true }).waitFor(),
   },
   {
-    ...{ name: "try", path: "/jobs/JOB/2/2?colour=ratio" },
+    ...{ name: "rollout", path: "/jobs/JOB/2/2?colour=ratio" },
     reach: async (page) => {
       await page.getByRole("listbox").first().focus();
       await page.locator(".token-panel").waitFor();

@@ -32,7 +32,7 @@ export const STORY_REWARDS = [
 ];
 
 /**
- * Three groups of eight: one to learn from, one whose answers are all alike, and one with a bit of everything: its third try
+ * Three groups of eight: one to learn from, one whose answers are all alike, and one with a bit of everything: its third rollout
  * calls a tool, reasons and is hostile, its last is too long, and a rollout failed.
  */
 export async function storyGroups(client: FlywheelClient, model: string): Promise<TrajectoryGroup[]> {

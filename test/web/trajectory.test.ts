@@ -1,4 +1,4 @@
-// The page of one try in a browser, with the record of a real job of a tiny model.
+// The page of one rollout in a browser, with the record of a real job of a tiny model.
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { number } from "../../web/format.ts";
@@ -44,13 +44,13 @@ inBrowser("the page of a rollout", (bench) => {
     const reply = (await (await fetch(`${server.url}/v1/completions`, init)).json()) as Scores;
     return reply.choices[0]!.logprobs.token_logprobs;
   };
-  /** The try as a dry run of the same data tells it: not from the record that the page reads. */
+  /** The rollout as a dry run of the same data tells it: not from the record that the page reads. */
   const dryRun = async (group: number, trajectory: number) => {
     const { trajectories } = await ask<{ trajectories: DryTry[] }>("", { from_job: job, dry_run: true });
     return trajectories.find((one) => one.group === group && one.trajectory === trajectory)!;
   };
 
-  it("shows a try as it was sent, and leads through its group", async () => {
+  it("shows a rollout as it was sent, and leads through its group", async () => {
     bench.announce(/404/);
     const page = await open("");
     const bars = page.locator(".long-list > li").nth(2).locator(".reward-bars");
@@ -111,7 +111,7 @@ inBrowser("the page of a rollout", (bench) => {
     await choose("advantage");
     await expect.poll(() => colours(page)).toEqual(mask.map((bit) => (bit === 1 ? -70 : 0)));
 
-    // Of this try there is no gradient in a dry run; the trainer kept it.
+    // Of this rollout there is no gradient in a dry run; the trainer kept it.
     const numbers = await ask<Numbers>(`/${job}/groups/0/trajectories/0/tokens`);
     const { positions, values } = numbers.sequences[0]!;
     expect(positions).toEqual(mask.flatMap((bit, i) => (bit === 1 ? [i] : [])));
@@ -121,11 +121,11 @@ inBrowser("the page of a rollout", (bench) => {
       positions.includes(i) ? -values.gradient![positions.indexOf(i)]! / largest : null,
     );
     await expect.poll(() => colours(page)).toEqual(asked.map(shareOf));
-    // a try below its group's mean is made less likely
+    // a rollout below its group's mean is made less likely
     expect(asked.every((value) => value === null || value <= 0)).toBe(true);
   });
 
-  it("tells the numbers of a token to the keyboard, and compares a try with another", async () => {
+  it("tells the numbers of a token to the keyboard, and compares a rollout with another", async () => {
     const { positions, values } = (await ask<Numbers>(`/${job}/groups/0/trajectories/7/tokens`)).sequences[0]!;
     const { logprobs } = (await dryRun(0, 7)).sequences[0]!;
     const page = await open("/0/7?colour=ratio");
@@ -142,7 +142,7 @@ inBrowser("the page of a rollout", (bench) => {
     expect(new URL(page.url()).search).toBe("?colour=ratio&diff=0");
   });
 
-  it("replays a try bit for bit under its step, and shows what another step thinks of it", async () => {
+  it("replays a rollout bit for bit under its step, and shows what another step thinks of it", async () => {
     const { logprobs, mask } = (await dryRun(0, 7)).sequences[0]!;
     const total = mask.filter((bit) => bit === 1).length;
     const page = await open("/0/7");

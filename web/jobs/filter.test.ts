@@ -3,10 +3,10 @@ import { bound, filterFrom, filterGroups, queryOf } from "./filter.ts";
 import type { GroupRow } from "./records.ts";
 import type { Said } from "./use-said.ts";
 
-function group(index: number, task: string, tries: [status: string, reward: number | null][]): GroupRow {
+function group(index: number, task: string, rollouts: [status: string, reward: number | null][]): GroupRow {
   return {
     ...{ group: index, task, rewards: [], mean: null, spread: null, verdicts: {}, exceptions: [] },
-    trajectories: tries.map(([status, reward], trajectory) => ({
+    trajectories: rollouts.map(([status, reward], trajectory) => ({
       ...{
         trajectory,
         reward,
@@ -38,7 +38,7 @@ it("keeps groups with the text in their task or in an exception", () => {
   expect(shown("text=none")).toEqual([]);
 });
 
-it("keeps groups in which a try says the text and fits", () => {
+it("keeps groups in which a rollout says the text and fits", () => {
   const said = new Map([[0, [1]]]);
   expect(shown("text=hello", said)).toEqual([0]);
   expect(shown("text=fish", said)).toEqual([0, 1]);
@@ -47,7 +47,7 @@ it("keeps groups in which a try says the text and fits", () => {
   expect(shown("text=what+is&verdict=trained", said)).toEqual([0]);
 });
 
-it("wants one try with the verdict, the reward and the length", () => {
+it("wants one rollout with the verdict, the reward and the length", () => {
   expect(shown("verdict=trained")).toEqual([0]);
   expect(shown("min=0.9")).toEqual([0, 1]);
   expect(shown("max=0.2")).toEqual([0]);

@@ -48,12 +48,12 @@ export function bound(text: string | null): number | null {
 
 /** Groups with the text and at least one rollout that fits. If only rollouts have the text, one of these. */
 export function filterGroups(groups: readonly GroupRow[], filter: Filter, said: Said): readonly GroupRow[] {
-  const isAboutTries = queryOf({ ...filter, text: "" }) !== "";
-  if (filter.text === "" && !isAboutTries) return groups;
+  const isAboutRollouts = queryOf({ ...filter, text: "" }) !== "";
+  if (filter.text === "" && !isAboutRollouts) return groups;
   return groups.filter((group) => {
     const { trajectories } = group;
     if (!hasText(group, filter.text)) return said.get(group.group)?.some((index) => fits(trajectories[index]!, filter));
-    return !isAboutTries || trajectories.some((one) => fits(one, filter));
+    return !isAboutRollouts || trajectories.some((one) => fits(one, filter));
   });
 }
 

@@ -68,12 +68,19 @@ export async function loadGroups(id: string, pages: number, signal: AbortSignal)
   return { rows, hasMore, missing: null };
 }
 
+/** One group; null: the job has no such group. */
+export async function loadGroup(id: string, group: number, signal: AbortSignal): Promise<GroupRow | null> {
+  const query = { limit: 1, after: group === 0 ? undefined : group - 1 };
+  const { data } = await getJson<{ data: GroupRow[] }>(`${jobPath(id)}/groups`, { query, signal });
+  return data.find((row) => row.group === group) ?? null;
+}
+
 /** All rewards are the same, so no rollout is better than another. */
 export function isAlike({ rewards }: Pick<GroupRow, "rewards">): boolean {
   return rewards.length > 0 && rewards.every((reward) => reward === rewards[0]);
 }
 
-export function tryPath(job: string, group: string | number, trajectory: string | number): string {
+export function rolloutPath(job: string, group: string | number, trajectory: string | number): string {
   return `${jobPath(job)}/groups/${group}/trajectories/${trajectory}`;
 }
 

@@ -35,7 +35,7 @@ export function RewardBars({ job, group: { group, trajectories }, filter, found,
     <a
       class="reward-bars"
       href={`/jobs/${job}/${group}/0`}
-      style={{ "--tries": trajectories.length }}
+      style={{ "--rollouts": trajectories.length }}
       // One stop of the Tab key for a group, its number: its page leads on to its rollouts.
       tabIndex={-1}
       onPointerMove={point}

@@ -11,7 +11,7 @@ export function RolloutDiff({ path, sequences }: { path: string; sequences: read
   if (error !== null) return <p class="problem">{error}</p>;
   if (data === null) return <p class="muted">…</p>;
   return (
-    <p class="try-tokens tokens">
+    <p class="rollout-tokens tokens">
       <Diff rows={rows} />
     </p>
   );

@@ -55,7 +55,7 @@ export function SequenceTokens({ sequence, numbers, colour, name }: SequenceToke
   const colours = coloursOf(colour, sequence, numbers);
   const masked = colours.filter((heat) => heat === "masked").length;
   return (
-    <div class="try-tokens">
+    <div class="rollout-tokens">
       <TokenText
         tokens={tokens}
         heat={(_token, i) => colours[i] ?? null}

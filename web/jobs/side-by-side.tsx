@@ -7,7 +7,7 @@ import { useNear } from "../parts/use-near.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { verdictWord } from "../policy/rows.ts";
 import { getJson } from "../server.ts";
-import { type RolloutRow, type Trajectory, tryPath } from "./records.ts";
+import { type RolloutRow, rolloutPath, type Trajectory } from "./records.ts";
 import { Diff } from "./rollout-diff.tsx";
 import { wordDiff } from "./token-diff.ts";
 import { saidBy, turnsOf } from "./turns.ts";
@@ -24,7 +24,7 @@ export interface SideBySideProps {
 
 export function SideBySide({ job, group, rollouts, isDiff, wanted }: SideBySideProps) {
   const best = rollouts[0]!;
-  const path = tryPath(job, group, best.trajectory);
+  const path = rolloutPath(job, group, best.trajectory);
   const { data, error } = useQuery(path, (signal) => getJson<Trajectory>(path, { signal }));
   if (error !== null) return <p class="problem">{error}</p>;
   if (data === null) return <p class="muted">…</p>;
@@ -74,7 +74,7 @@ function Rollout({ job, group, row, status, best, isBest, wanted }: RolloutProps
       </h2>
       <p class="num muted">{facts.join(" · ")}</p>
       <div ref={place} class="said">
-        {isNear && <Said path={tryPath(job, group, trajectory)} best={best} wanted={wanted} />}
+        {isNear && <Said path={rolloutPath(job, group, trajectory)} best={best} wanted={wanted} />}
       </div>
     </article>
   );

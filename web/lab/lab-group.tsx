@@ -11,10 +11,10 @@ export interface LabGroupProps {
   signals: Signals;
   rewards: Rewards;
   onRewards: (rewards: Rewards) => void;
-  onTry: (trajectory: number) => void;
+  onRollout: (trajectory: number) => void;
 }
 
-export function LabGroup({ group, trajectory, signals, rewards, onRewards, onTry }: LabGroupProps) {
+export function LabGroup({ group, trajectory, signals, rewards, onRewards, onRollout }: LabGroupProps) {
   const set = (place: string, recorded: number | null, value: number) => {
     const { [place]: _before, ...rest } = rewards;
     onRewards(value === recorded || Number.isNaN(value) ? rest : { ...rest, [place]: value });
@@ -23,7 +23,7 @@ export function LabGroup({ group, trajectory, signals, rewards, onRewards, onTry
   return (
     <>
       <p class="task-line">{group.task}</p>
-      <TableScroll label={`Tries of group ${group.group}`}>
+      <TableScroll label={`Rollouts of group ${group.group}`}>
         <table class="lab-group">
           <caption class="sr-only">Rewards of group {group.group}, and what follows from them</caption>
           <thead>
@@ -44,7 +44,7 @@ export function LabGroup({ group, trajectory, signals, rewards, onRewards, onTry
               return (
                 <tr key={place} aria-current={row.trajectory === trajectory ? "true" : undefined}>
                   <td>
-                    <button type="button" class="small" onClick={() => onTry(row.trajectory)}>
+                    <button type="button" class="small" onClick={() => onRollout(row.trajectory)}>
                       {name}
                     </button>
                   </td>

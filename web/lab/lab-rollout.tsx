@@ -22,7 +22,7 @@ export interface LabRolloutProps {
 
 interface Agreement {
   verdicts: Record<string, number>;
-  tries: number;
+  rollouts: number;
   /** Largest difference of an advantage between the server and the page. */
   difference: number;
 }
@@ -69,7 +69,7 @@ export function LabRollout({ id, policy, config, rewards, signals }: LabRolloutP
               <>
                 <Verdicts job="COMPLETED" verdicts={state.value.verdicts} />
                 <span class="num">
-                  {count(state.value.tries, "advantage")} compared with the server's: they differ by{" "}
+                  {count(state.value.rollouts, "advantage")} compared with the server's: they differ by{" "}
                   {number(state.value.difference)} at the most
                 </span>
               </>
@@ -87,5 +87,5 @@ function agreementOf({ trajectories }: DryRun, { of }: Signals): Agreement {
     const own = of.get(placeOf(group, trajectory))?.advantage ?? Number.NaN;
     difference = Math.max(difference, Math.abs(own - advantage));
   }
-  return { verdicts, tries: trajectories.length, difference };
+  return { verdicts, rollouts: trajectories.length, difference };
 }

@@ -23,7 +23,7 @@ export interface Signals {
   of: ReadonlyMap<string, Signal>;
   /** Trained tokens of the whole job. */
   tokens: number;
-  /** Tries that would be trained now, but whose tokens the record does not have. */
+  /** Rollouts that would be trained now, but whose tokens the record does not have. */
   uncounted: number;
   /** The same rollouts are trained as in the job. */
   isSameSet: boolean;

@@ -1,7 +1,7 @@
-// What the lab computes with: the record of the job, of one of its tries, and what only the server can tell about tries that
+// What the lab computes with: the record of the job, of one of its rollouts, and what only the server can tell about those that
 // were left out and about the reference policy.
 import type { TrainableModel, TrainingJob } from "../../src/client/types.ts";
-import { type Groups, jobPath, loadGroups, loadNumbers, type Trajectory, tryPath } from "../jobs/records.ts";
+import { type Groups, jobPath, loadGroups, loadNumbers, rolloutPath, type Trajectory } from "../jobs/records.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
 import { score } from "../playground/scoring.ts";
 import { getJson, postJson } from "../server.ts";
@@ -31,7 +31,7 @@ export interface LabRolloutData {
 }
 
 export function useLabRollout(id: string, group: number, trajectory: number): Query<LabRolloutData> {
-  const path = tryPath(id, group, trajectory);
+  const path = rolloutPath(id, group, trajectory);
   return useQuery(path, async (signal) => {
     const record = await getJson<Trajectory>(path, { signal });
     if (record.status !== "trained") return { record, numbers: [], missing: "It was not trained." };

@@ -104,10 +104,10 @@ function Bench({ data }: { data: JobData }) {
           signals={signals}
           rewards={state.rewards}
           onRewards={(rewards) => set({ rewards })}
-          onTry={go}
+          onRollout={go}
         />
         {group.trajectories.length > 0 && (
-          <TryPart
+          <RolloutPart
             key={placeOf(group.group, at)}
             data={data}
             config={config}
@@ -122,7 +122,7 @@ function Bench({ data }: { data: JobData }) {
   );
 }
 
-interface TryPartProps {
+interface RolloutPartProps {
   data: JobData;
   config: Config;
   signals: Signals;
@@ -132,7 +132,7 @@ interface TryPartProps {
   onColour: (colour: LabState["colour"]) => void;
 }
 
-function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartProps) {
+function RolloutPart({ data, config, signals, state, leftOut, onColour }: RolloutPartProps) {
   const { group, trajectory } = state;
   const { data: found, error } = useLabRollout(data.job.id, group, trajectory);
   const sequences = useMemo(() => sequencesOf(found, leftOut), [found, leftOut]);
@@ -192,7 +192,7 @@ function TryPart({ data, config, signals, state, leftOut, onColour }: TryPartPro
   );
 }
 
-function sequencesOf(found: LabRolloutData | null, leftOut: TryPartProps["leftOut"]): readonly Sequence[] {
+function sequencesOf(found: LabRolloutData | null, leftOut: RolloutPartProps["leftOut"]): readonly Sequence[] {
   const kept = found?.record.sequences ?? [];
   if (kept.length > 0 || leftOut === undefined) return kept;
   const unknown = { token_strings: [], advantages: [], gradient_step: null, gradient_step_tokens: null };

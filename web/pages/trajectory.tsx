@@ -3,7 +3,7 @@
 import { number } from "../format.ts";
 import { AskedGot } from "../jobs/asked-got.tsx";
 import { Conversation } from "../jobs/conversation.tsx";
-import { type Trajectory as Try, tryPath } from "../jobs/records.ts";
+import { type Trajectory as RolloutData, rolloutPath } from "../jobs/records.ts";
 import { RolloutDiff } from "../jobs/rollout-diff.tsx";
 import { RolloutTokens } from "../jobs/rollout-tokens.tsx";
 import { COLOURS, type Colour } from "../jobs/token-colours.ts";
@@ -27,8 +27,8 @@ export function Trajectory() {
 function Rollout() {
   const { id, group, trajectory } = useRoute().params as Record<string, string>;
   const { query, route } = useLocation();
-  const path = tryPath(id!, group!, trajectory!);
-  const { data, error } = useQuery(path, (signal) => getJson<Try>(path, { signal }));
+  const path = rolloutPath(id!, group!, trajectory!);
+  const { data, error } = useQuery(path, (signal) => getJson<RolloutData>(path, { signal }));
   useTitle(`Rollout ${Number(trajectory) + 1} of group ${group}`);
   const here = `/jobs/${id}/${group}/`;
   const go = (to: number, change: Record<string, string> = {}) => {
@@ -50,7 +50,7 @@ function Rollout() {
     );
   }
   // While the next one is on its way, all of the page is about the one before: never half of each.
-  const own = tryPath(data.job_id, data.group, data.trajectory);
+  const own = rolloutPath(data.job_id, data.group, data.trajectory);
   const colour = COLOURS.find((name) => name === query.colour) ?? "mask";
   const other = /^\d+$/.test(query.diff ?? "") ? query.diff! : null;
   return (
@@ -103,14 +103,14 @@ function Rollout() {
           )}
         </select>
       </label>
-      {other !== null && <RolloutDiff path={tryPath(data.job_id, data.group, other)} sequences={data.sequences} />}
+      {other !== null && <RolloutDiff path={rolloutPath(data.job_id, data.group, other)} sequences={data.sequences} />}
       <UnderStep data={data} step={query.under ?? ""} onStep={(under) => go(at, { under })} />
       <More data={data} />
     </div>
   );
 }
 
-function Facts({ data: { status, job_status, message, reward, advantage, weight, from_step } }: { data: Try }) {
+function Facts({ data: { status, job_status, message, reward, advantage, weight, from_step } }: { data: RolloutData }) {
   const isTrained = status === "trained" && job_status === "COMPLETED";
   const facts = { reward, advantage, weight, "from step": from_step };
   return (
@@ -129,7 +129,7 @@ function Facts({ data: { status, job_status, message, reward, advantage, weight,
 }
 
 /** What else was sent with the rollout; what is empty is left out. */
-function More({ data: { metadata, metrics, logs, tools, exceptions } }: { data: Try }) {
+function More({ data: { metadata, metrics, logs, tools, exceptions } }: { data: RolloutData }) {
   return (
     <>
       {Object.entries({ metadata, metrics, logs, tools, exceptions }).map(
