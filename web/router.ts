@@ -1,7 +1,7 @@
 // The address of the page, and which page it means. Links inside the page are followed without loading it again.
 import { computed, signal } from "@preact/signals";
 
-/** Path and query. A page that only notes its state there (history.replaceState) does not change it. */
+/** Path and query. What a page notes there (address.ts) does not change it. */
 const url = signal(here());
 /** The paths of all pages, with placeholders: "/jobs/:id". */
 const patterns = signal<readonly string[]>([]);

@@ -5,13 +5,12 @@ import { bytes, count, duration, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { localTime } from "../parts/moment.tsx";
-import { verdictWord } from "../policy/rows.ts";
+import { timeLeft, verdictWord } from "../policy/rows.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { Verdicts } from "./group-list.tsx";
 import { LossLine } from "./loss-line.tsx";
 import { jobPath } from "./records.ts";
-import { timeLeft } from "./time-left.ts";
 
 const STATUS_CLASS: Partial<Record<TrainingJob["status"], string>> = {
   COMPLETED: "good",

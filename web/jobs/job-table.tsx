@@ -6,11 +6,10 @@ import type { Notes } from "../notes/notes.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { Moment } from "../parts/moment.tsx";
 import type { Column } from "../parts/sort.tsx";
-import { jobWords, verdictWords } from "../policy/rows.ts";
+import { jobWords, timeLeft, verdictWords } from "../policy/rows.ts";
 import { TableSection, useAttempt } from "../policy/table-section.tsx";
 import { postJson } from "../server.ts";
 import { jobPath } from "./records.ts";
-import { timeLeft } from "./time-left.ts";
 
 export interface JobTableProps {
   rows: readonly TrainingJob[];

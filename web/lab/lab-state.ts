@@ -1,5 +1,6 @@
 // What the lab is set to, and its form in the address: which rollout, which settings were changed, and which rewards.
 import { useEffect, useState } from "preact/hooks";
+import { noteQuery } from "../address.ts";
 import { COLOURS, type Colour } from "../jobs/token-colours.ts";
 import { type Changes, KNOBS } from "./knobs.ts";
 import type { Rewards } from "./signals.ts";
@@ -46,7 +47,7 @@ export function useLab(): [LabState, (change: Partial<LabState>) => void] {
   useEffect(() => {
     const path = location.pathname;
     const timer = setTimeout(() => {
-      if (location.pathname === path) history.replaceState(history.state, "", `${path}?${query}`);
+      if (location.pathname === path) noteQuery(query);
     }, WRITE_MS);
     return () => clearTimeout(timer);
   }, [query]);

@@ -1,11 +1,10 @@
 // A group of a job: its task, and its rollouts side by side.
 import { number } from "../format.ts";
-import { byReward } from "../jobs/by-reward.ts";
-import { loadGroup } from "../jobs/load-group.ts";
-import { isAlike } from "../jobs/records.ts";
+import { isAlike, loadGroup } from "../jobs/records.ts";
 import { SideBySide } from "../jobs/side-by-side.tsx";
 import { useShortcuts } from "../keys.ts";
 import { NeedsScope } from "../parts/needs-scope.tsx";
+import { sortedBy } from "../parts/sort.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { useLocation, useRoute } from "../router.ts";
@@ -82,7 +81,7 @@ function GroupOfJob() {
               key={`${id} ${data.group}`}
               job={id}
               group={data.group}
-              rollouts={byReward(data.trajectories)}
+              rollouts={sortedBy(data.trajectories, ({ reward }) => reward, true)}
               isDiff={isDiff}
               wanted={query.text ?? ""}
             />

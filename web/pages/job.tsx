@@ -1,6 +1,7 @@
 // A training job: how far it is, what it was given, and what became of every group.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { TrainingJob } from "../../src/client/types.ts";
+import { noteQuery } from "../address.ts";
 import { count, number } from "../format.ts";
 import { Charts } from "../jobs/charts.tsx";
 import { type Filter, filterFrom, filterGroups, queryOf } from "../jobs/filter.ts";
@@ -120,8 +121,7 @@ function useFilter(): [Filter, (change: Partial<Filter>) => void] {
   const change = (part: Partial<Filter>) => {
     // Two changes may come before the page is drawn again; the address has the first already.
     const next = { ...filterFrom(location.search), ...part };
-    const query = queryOf(next, location.search);
-    history.replaceState(history.state, "", query === "" ? location.pathname : `${location.pathname}?${query}`);
+    noteQuery(queryOf(next, location.search));
     setFilter(next);
   };
   return [filter, change];

@@ -8,12 +8,14 @@ import { NO_NOTES, useNotes } from "../notes/notes.ts";
 import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { hasWords, useWordFilter, WordFilter } from "../parts/word-filter.tsx";
 import { listPolicies } from "../policies.ts";
 import { CurveBar } from "../policy/curve-bar.tsx";
 import { metricsOf } from "../policy/curve-charts.ts";
 import { type CurveSettings, MOST_OTHERS } from "../policy/curve-settings.ts";
 import { Curves } from "../policy/curves.tsx";
 import { hasGradientStep, mergeJobs } from "../policy/news.ts";
+import { textsOf } from "../policy/rows.ts";
 import { useCurveSettings } from "../policy/use-curve-settings.ts";
 import { useCurves } from "../policy/use-curves.ts";
 import { getJson } from "../server.ts";
@@ -40,7 +42,7 @@ function AllJobs() {
   const rows = useSignal<readonly TrainingJob[] | null>(null);
   const turn = useSignal(0);
   const [{ value: settings }, change] = useCurveSettings();
-  const filter = useSignal(new URLSearchParams(location.search).get("filter") ?? "");
+  const filter = useWordFilter();
   useEffect(() => {
     if (listed.data !== null) rows.value = listed.data.rows;
   }, [listed.data]);
@@ -60,13 +62,9 @@ function AllJobs() {
   const names = useMemo(() => new Map((policies.data ?? []).map(({ id, name }) => [id, name])), [policies.data]);
   const found = notes.data ?? NO_NOTES;
   const all = rows.value ?? [];
-  const words = filter.value.toLowerCase().split(/\s+/);
   const shown = all.filter(({ id, status, model_id, kind }) => {
     const note = found.get(id);
-    const text = [id, status, kind, names.get(model_id) ?? "", ...(note?.tags ?? []), note?.text ?? ""]
-      .join(" ")
-      .toLowerCase();
-    return words.every((word) => text.includes(word));
+    return hasWords([id, status, kind, names.get(model_id) ?? "", ...textsOf(note)], filter.value);
   });
   const choose = (id: string, isChosen: boolean) => {
     const others = isChosen
@@ -80,22 +78,7 @@ function AllJobs() {
       <div class="row">
         <h1>Jobs{rows.value === null ? "" : ` (${all.length}${listed.data?.hasMore ? "+" : ""})`}</h1>
         <span class="spring" />
-        <label class="number-field">
-          <span>filter</span>
-          <input
-            type="search"
-            value={filter.value}
-            placeholder="policy, state, tag, note"
-            onInput={(event) => {
-              filter.value = event.currentTarget.value;
-              const query = new URLSearchParams(location.search);
-              if (filter.value === "") query.delete("filter");
-              else query.set("filter", filter.value);
-              const text = query.toString();
-              history.replaceState(history.state, "", `/jobs${text === "" ? "" : `?${text}`}`);
-            }}
-          />
-        </label>
+        <WordFilter filter={filter} placeholder="policy, state, tag, note" />
       </div>
       {problem !== null && (
         <p class="problem" role="alert">

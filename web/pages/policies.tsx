@@ -7,6 +7,7 @@ import { NO_NOTES, useNotes } from "../notes/notes.ts";
 import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { useWordFilter, WordFilter } from "../parts/word-filter.tsx";
 import { listPolicies } from "../policies.ts";
 import { mergePolicies } from "../policy/news.ts";
 import { PolicyTable } from "../policy/policy-table.tsx";
@@ -24,7 +25,7 @@ export function Policies() {
 }
 
 function AllPolicies() {
-  const filter = useSignal(new URLSearchParams(location.search).get("filter") ?? "");
+  const filter = useWordFilter();
   const { data, error, reload } = useQuery("policies", listPolicies);
   const notes = useNotes();
   const found = notes.data ?? NO_NOTES;
@@ -44,22 +45,7 @@ function AllPolicies() {
       <div class="row">
         <h1>Policies{rows.value === null ? "" : ` (${all.length})`}</h1>
         <span class="spring" />
-        <label class="number-field">
-          <span>filter</span>
-          <input
-            type="search"
-            value={filter.value}
-            placeholder="name, tag, note"
-            onInput={(event) => {
-              filter.value = event.currentTarget.value;
-              const query = new URLSearchParams(location.search);
-              if (filter.value === "") query.delete("filter");
-              else query.set("filter", filter.value);
-              const text = query.toString();
-              history.replaceState(history.state, "", `/policies${text === "" ? "" : `?${text}`}`);
-            }}
-          />
-        </label>
+        <WordFilter filter={filter} placeholder="name, tag, note" />
       </div>
       <Register onMade={reload} />
       {error !== null && (

@@ -1,6 +1,7 @@
 // Tables that can be sorted by every column. The order is in the address: ?sort=reward, ?sort=-reward for the highest first.
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { noteInQuery } from "../address.ts";
 
 export interface Column<Row> {
   /** What the head shows; also its name in the address. */
@@ -35,11 +36,7 @@ export function useSort<Row>(
   );
   const onSort = (title: string) => {
     const next = nextOrder(order, title);
-    const query = new URLSearchParams(location.search);
-    if (next === null) query.delete(name);
-    else query.set(name, `${next.isDown ? "-" : ""}${next.title}`);
-    const text = query.toString();
-    history.replaceState(history.state, "", location.pathname + (text === "" ? "" : `?${text}`));
+    noteInQuery(name, next === null ? "" : `${next.isDown ? "-" : ""}${next.title}`);
     setOrder(next);
   };
   return { sorted, sorting: { columns, order, onSort } };

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { TrainableModel } from "../../src/client/types.ts";
 import { healthOf } from "./health.ts";
-import { type JobSummary, jobWords, matches, type Verdicts, verdictWords } from "./rows.ts";
+import { type JobSummary, jobWords, matches, timeLeft, type Verdicts, verdictWords } from "./rows.ts";
 
 it("says in a few words how a job stands", () => {
   const now = Date.parse("2026-11-17T12:00:00Z");
@@ -21,6 +21,15 @@ it("says in a few words how a job stands", () => {
   expect(verdictWords(totals, "COMPLETED")).toBe("5 trained · 4 zero_advantage");
   expect(verdictWords(totals, "RUNNING")).toBe("5 to train · 4 zero_advantage");
   expect(verdictWords(totals, "CANCELLED")).toBe("5 not trained · 4 zero_advantage");
+});
+
+it("tells how long a job takes if it goes on as it went", () => {
+  const start = "2026-01-01T00:00:00Z";
+  const job = { status: "RUNNING", training_start: start, gradient_steps: { done: 0, total: 40 } } as const;
+  const left = (part: Partial<Parameters<typeof timeLeft>[0]>, done: number) =>
+    timeLeft({ ...job, ...part }, done, Date.parse(start) + 5000);
+  expect([left({}, 10), left({}, 40), left({}, 0)]).toEqual([15_000, 0, null]);
+  expect([left({ status: "COMPLETED" }, 40), left({ gradient_steps: null }, 1)]).toEqual([null, null]);
 });
 
 it("filters by every word", () => {

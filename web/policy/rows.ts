@@ -1,7 +1,8 @@
 // Policies, their steps and jobs as the server lists them, and what to say about them.
-import type { JobTotals, TrainableModel } from "../../src/client/types.ts";
+import type { JobTotals, TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { ago, number, percent } from "../format.ts";
 import type { Note } from "../notes/notes.ts";
+import { hasWords } from "../parts/word-filter.tsx";
 
 /** What a list of policies says about the last job. */
 export type JobSummary = NonNullable<TrainableModel["last_job"]>;
@@ -30,6 +31,17 @@ export function jobWords(
   }
 }
 
+/** How much longer a job takes, in milliseconds, if it goes on as it went; null: nobody can tell yet, or it is over. */
+export function timeLeft(
+  job: Pick<TrainingJob, "status" | "training_start" | "gradient_steps">,
+  stepsDone: number,
+  now: number,
+): number | null {
+  const { status, training_start: start, gradient_steps: steps } = job;
+  if (status !== "RUNNING" || start === null || steps === null || stepsDone === 0) return null;
+  return ((now - Date.parse(start)) / stepsDone) * Math.max(0, steps.total - stepsDone);
+}
+
 /** Verdicts of a job, the most frequent first. */
 export function verdictWords(totals: Verdicts | null, job: JobSummary["status"]): string {
   if (totals === null) return "";
@@ -45,9 +57,11 @@ export function verdictWord(verdict: string, job: JobSummary["status"]): string 
   return job === "CANCELLED" || job === "FAILED" ? "not trained" : "to train";
 }
 
+/** What a filter looks for in a note. */
+export function textsOf(note: Pick<Note, "tags" | "text"> | undefined): string[] {
+  return note === undefined ? [] : [...note.tags, note.text];
+}
+
 export function matches(row: TrainableModel, note: Pick<Note, "tags" | "text"> | undefined, filter: string): boolean {
-  const words = filter.toLowerCase().split(/\s+/);
-  const parts = [row.name, row.project, row.base_model, ...(note?.tags ?? []), note?.text ?? ""];
-  const text = parts.join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
+  return hasWords([row.name, row.project, row.base_model, ...textsOf(note)], filter);
 }
