@@ -205,7 +205,7 @@ inBrowser("the page of a job", (bench) => {
     const choices = await answers(server.client, "told", "hello", 4);
     const groups = [groupOf("hello", choices, [0, 1, 2, 3])];
     const { id: good } = await server.client.train(id, groups);
-    const notices = page.locator(".notices");
+    const notices = page.locator(".job-notices");
     await notices.getByText("ended").waitFor();
     await notices.getByRole("link", { name: `Job ${good.slice(0, 8)}` }).waitFor();
     await expect.poll(() => page.title()).toBe("✓ job ended · Access · Flywheel");
@@ -217,7 +217,7 @@ inBrowser("the page of a job", (bench) => {
     await expect.poll(() => page.title()).toBe("✗ job failed · Access · Flywheel");
     await notices.getByRole("link", { name: `Job ${bad.slice(0, 8)}` }).click();
     await page.getByText("FAILED", { exact: true }).waitFor();
-    await expect.poll(() => notices.locator(".notice").count()).toBe(0);
+    await expect.poll(() => notices.locator(".job-notice").count()).toBe(0);
   });
 
   it("looks for the end of an open job in the background, too", async () => {

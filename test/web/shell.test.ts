@@ -24,6 +24,30 @@ inBrowser("the frame of the page", (bench) => {
     expect(await page.evaluate("sessionStorage.getItem('flywheel.key')")).toBe(null);
   });
 
+  it("has everything in sight on a phone, and what is not for a page under Account", async () => {
+    const page = await bench.open(server.url, { key: API_KEY, width: 390, height: 844 });
+    const rail = page.getByRole("navigation", { name: "Pages" });
+    await rail.getByRole("link", { name: "Access" }).waitFor();
+    const size = () => rail.evaluate((node) => [node.scrollWidth, node.scrollHeight]);
+    const room = () => rail.evaluate((node) => [node.clientWidth, node.clientHeight]);
+    expect(await size()).toEqual(await room());
+    const signOut = page.getByRole("button", { name: "Sign out" });
+    expect(await signOut.isVisible()).toBe(false);
+    const account = page.getByRole("button", { name: "Account" });
+    await account.click();
+    const { x, y, width, height } = (await signOut.boundingBox())!;
+    expect([x >= 0, y >= 0, x + width <= 390, y + height <= 844]).toEqual([true, true, true, true]);
+    await page.keyboard.press("Escape");
+    await signOut.waitFor({ state: "hidden" });
+    await account.press("Enter");
+    await page.getByRole("button", { name: "Shortcuts" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    expect(await signOut.isVisible()).toBe(false);
+    await account.click();
+    await signOut.click();
+    await page.getByRole("button", { name: "Enter" }).waitFor();
+  });
+
   it("signs in by a one-time link, which leaves no trace in the address and works once", async () => {
     bench.announce(/401/);
     const { code } = await (await server.post("/v1/session-codes", {})).json();

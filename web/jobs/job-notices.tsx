@@ -17,7 +17,7 @@ export function JobNotices() {
     };
   }, [newest]);
   return (
-    <div class="notices" aria-live="polite">
+    <div class="job-notices" aria-live="polite">
       {ended.map((job) => (
         <Notice key={job.id} job={job} />
       ))}
@@ -42,7 +42,7 @@ function Notice({ job }: { job: EndedJob }) {
     };
   }, []);
   return (
-    <p class={`notice ${status === "FAILED" ? "bad" : "good"}`}>
+    <p class={`job-notice ${status === "FAILED" ? "bad" : "good"}`}>
       <span aria-hidden="true">{markOf(job)}</span>
       <a href={`/jobs/${encodeURIComponent(id)}`} onClick={close}>
         Job {id.slice(0, 8)}

@@ -6,10 +6,12 @@ export interface ConfirmButtonProps {
   /** For screen readers, if the label alone does not say what it is about. */
   name?: string;
   question: string;
+  /** It stands among words that look alike. */
+  isQuiet?: boolean;
   onConfirm: () => void;
 }
 
-export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButtonProps) {
+export function ConfirmButton({ label, name, question, isQuiet = false, onConfirm }: ConfirmButtonProps) {
   const { isAsking, place, onKeyDown } = useQuestion();
   const answer = (isYes: boolean) => {
     isAsking.value = false;
@@ -20,7 +22,7 @@ export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButto
       <button
         ref={place}
         type="button"
-        class="small"
+        class={isQuiet ? "small quiet" : "small"}
         aria-label={name}
         onClick={() => {
           isAsking.value = true;

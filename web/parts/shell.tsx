@@ -21,7 +21,9 @@ export function Shell() {
   const page = PAGES.find(({ path }) => path === pattern);
   const Page = page?.component;
   const isHelpOpen = useSignal(false);
+  const account = useRef<HTMLDivElement>(null);
   const toggleHelp = () => {
+    account.current?.hidePopover();
     isHelpOpen.value = !isHelpOpen.value;
   };
   const isFirst = useRef(true);
@@ -62,19 +64,24 @@ export function Shell() {
             {title}
           </a>
         ))}
-        <a href="/docs" target="_blank" rel="noreferrer">
-          API
-        </a>
         <span class="spring" />
-        <button type="button" class="quiet" onClick={toggleTheme} title="Change the theme (t)">
-          Theme: {theme.value}
+        <button type="button" class="account-button" popovertarget="account">
+          Account
         </button>
-        <button type="button" class="quiet" onClick={toggleHelp} title="Shortcuts (?)">
-          Keys
-        </button>
-        <button type="button" class="quiet" onClick={leave} title={me.value?.name}>
-          Sign out
-        </button>
+        <div id="account" class="account" popover="auto" ref={account}>
+          <a href="/docs" target="_blank" rel="noreferrer">
+            API
+          </a>
+          <button type="button" class="quiet" onClick={toggleTheme} title="Change the theme (t)">
+            Theme: {theme.value}
+          </button>
+          <button type="button" class="quiet" onClick={toggleHelp} title="Shortcuts (?)">
+            Shortcuts
+          </button>
+          <button type="button" class="quiet" onClick={leave} title={me.value?.name}>
+            Sign out
+          </button>
+        </div>
       </nav>
       <div class="frame">
         <Banner />

@@ -111,7 +111,7 @@ function Actions({ head: { title }, onRemove }: { head: Head; onRemove: () => vo
       >
         rename
       </button>
-      <ConfirmButton label="delete" name="Delete this chat" question="Delete this chat?" onConfirm={onRemove} />
+      <ConfirmButton label="delete" name="Delete this chat" question="Delete this chat?" isQuiet onConfirm={onRemove} />
     </div>
   );
 }

@@ -114,6 +114,7 @@ function QuestionView({ question, index, questionVersion, questionVersions, numb
             label="delete"
             name={`Delete turn ${turn}`}
             question="Delete this question and its answers?"
+            isQuiet
             onConfirm={() => {
               removeTurn(question.id);
               document.getElementById("prompt")?.focus(); // the button is gone with the turn
