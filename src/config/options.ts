@@ -50,11 +50,7 @@ export const OPTIONS = {
     'Sampling defaults that override the model\'s, for example {"temperature":0.7}.',
   ),
 
-  host: text(
-    "Server",
-    "127.0.0.1",
-    "Address to listen on. Any address other than loopback requires that a token exists.",
-  ),
+  host: text("Server", "127.0.0.1", "Address to listen on. Any other than loopback needs a token first."),
   port: integer("Server", 8000, "Port to listen on; 0 picks a free one.", { min: 0, max: 65535 }),
   uds: text("Server", null, "Listen on a Unix socket instead of host and port.", { placeholder: "PATH" }),
   data: text("Server", join(homedir(), ".flywheel"), "Folder for the database and trained adapters.", {
@@ -62,29 +58,25 @@ export const OPTIONS = {
   }),
   database: postgresUrl(
     "Server",
-    "PostgreSQL database (15 or newer) that several servers may share, instead of the file in --data. Other users of the machine can read flags, so give a password in the environment.",
+    "PostgreSQL database (15 or newer) that servers share, instead of a file in --data. Put its password into the environment: other users can read flags.",
   ),
   databaseListenUrl: postgresUrl(
     "Server",
-    "The same database without a pooler between. Needed when --database is PgBouncer in transaction mode, where LISTEN does not work.",
+    "The same database without a pooler. Needed when --database is PgBouncer in transaction mode, which has no LISTEN.",
   ),
   role: oneOf(
     "Server",
     ["all", "api", "worker"],
     "all",
-    "What this server does among those that share a --database: `api` answers requests and runs no training jobs, `worker` only runs training jobs, `all` does both.",
+    "Among servers that share a --database, `api` answers requests, `worker` runs training jobs, `all` does both.",
   ),
   ui: flag("Server", true, "Serve the web page at /."),
   allowedHosts: hosts(
     "Server",
-    "Host names under which requests may come, besides IP addresses, localhost and *.localhost: NAME, *.NAME for the names below it, or * for any. By default any name on an address that is not loopback, and no other name on loopback.",
+    "Host names that requests may use besides IP addresses and localhost: NAME, *.NAME or *. By default any, but none on loopback.",
   ),
   allowedOrigins: origins("Server", ["*"], "Web origins that may call from a browser (CORS)."),
-  shutdownTimeout: seconds(
-    "Server",
-    30,
-    "How long running streams may continue after SIGTERM before they are cut. 0 cuts them at once.",
-  ),
+  shutdownTimeout: seconds("Server", 30, "How long streams may continue after SIGTERM."),
 
   enableTokenizerInfoEndpoint: flag(
     "Server",
@@ -102,7 +94,7 @@ export const OPTIONS = {
     "Chat",
     ["auto", "string", "openai"],
     "auto",
-    "Form in which templates get the content of messages: one string, a list of parts (`openai`), or what the template expects (`auto`).",
+    "How templates get the content of messages: as one string, as a list of parts (`openai`), or as they expect it (`auto`).",
   ),
   defaultChatTemplateKwargs: json(
     "Chat",
@@ -113,7 +105,7 @@ export const OPTIONS = {
   reasoningParser: text(
     "Chat",
     "auto",
-    "How reasoning is separated from the answer: qwen3, deepseek_r1, `auto` (detected from the chat template) or `none`.",
+    "How reasoning is told from the answer: think, qwen3, deepseek_r1, `auto` (by the chat template) or `none`.",
   ),
   reasoningContentAlias: flag(
     "Chat",
@@ -123,17 +115,17 @@ export const OPTIONS = {
   toolCallParser: text(
     "Chat",
     null,
-    "Format in which the model writes tool calls, such as hermes, llama3_json or mistral. Default: detected from the chat template (`auto`).",
+    "Format of tool calls, such as hermes, llama3_json or mistral. Default: by the chat template (`auto`).",
   ),
   enableAutoToolChoice: flag("Chat", false, "Parse tool calls, and allow tool_choice other than none."),
   enableOpenaiExtensions: flag(
     "Chat",
     false,
-    "Accept what OpenAI's API has beyond this interface: custom tools, and in chats reasoning_effort none, minimal, xhigh and max, and tool_choice allowed_tools.",
+    "Accept what OpenAI's API has beyond vLLM's: custom tools, more values of reasoning_effort, and tool_choice allowed_tools.",
   ),
   mcpServer: mcpServers(
     "Chat",
-    "MCP server over HTTP whose tools the page may use in chats. May be repeated. This server relays to these only, for tokens with the scope inference. Needs npm install @modelcontextprotocol/client.",
+    "MCP server over HTTP whose tools chats may use. May be repeated. Needs npm install @modelcontextprotocol/client.",
   ),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),
@@ -143,7 +135,7 @@ export const OPTIONS = {
   keepResponses: kept(
     "Chat",
     "1Gi/30d",
-    "How much of the replies of /v1/responses each workspace keeps for reading and continuing: BYTES, DAYS (30d) or both. Beyond that, the least recently used go. 0 keeps none.",
+    "How many replies of /v1/responses each workspace keeps: BYTES, DAYS (30d) or both. The least recently used go first. 0 keeps none.",
   ),
 
   dtype: oneOf(
@@ -160,29 +152,29 @@ export const OPTIONS = {
   ),
   engineUrl: engineUrls(
     "Engine",
-    "vLLM or Flywheel server that runs the model instead of the embedded engine: URL[,max=N]. N is the most choices to have there at once (256). May be repeated. Of --model, only tokenizer, template and configuration are then read.",
+    "vLLM or Flywheel server that runs the model instead of the embedded engine: URL[,max=N]. N is the most choices to have there at once (256). May be repeated.",
   ),
   engineApiKey: text("Engine", null, "Key for the servers of --engine-url.", { secret: true }),
   engineTimeout: seconds(
     "Engine",
     10,
-    "How long a server of --engine-url may be silent before it counts as gone and its requests go on elsewhere.",
+    "How long a server of --engine-url may be silent before its requests go on elsewhere.",
   ),
   allowedEngineArgs: engineArgNames(
     "Engine",
-    "Members of kv_transfer_params, engine_xargs (vllm_xargs) and extra_args that requests may pass to the servers of --engine-url, by name. May be repeated. All others are left out: they can make those servers talk to other machines.",
+    "Member of kv_transfer_params, engine_xargs and extra_args that requests may pass to the servers of --engine-url. May be repeated. Others could make those servers talk to other machines.",
   ),
   dataParallelSize: integerOrAuto(
     "Engine",
     1,
-    "Number of embedded engines. They share the threads and the memory of the key/value cache. auto: by cores and the model's size.",
+    "Number of embedded engines, which share threads and cache. auto: by cores and the model's size.",
     { min: 1 },
   ),
   maxNumSeqs: integer("Engine", 32, "Most choices that an engine generates at the same time.", { min: 1, max: 4096 }),
   maxNumBatchedTokens: integer(
     "Engine",
     null,
-    "Most tokens computed in one step, including prompt chunks. Default: 256, but while nothing decodes 512 with several threads and 1,024 with 16 or more.",
+    "Most tokens in one step. Default: 256; while nothing decodes, 512 with several threads and 1,024 with 16.",
     {
       min: 1,
     },
@@ -202,24 +194,20 @@ export const OPTIONS = {
   sharePrefixCache: flag(
     "Engine",
     false,
-    "Reuse computed prefixes between workspaces too. Whoever guesses the beginning of a prompt then learns from cached_tokens, or from the time it takes, that somebody else sent it.",
+    "Reuse computed prefixes between workspaces too. Whoever guesses the beginning of a prompt then learns that somebody sent it.",
   ),
   schedulingPolicy: oneOf(
     "Engine",
     ["priority", "fcfs"],
     "priority",
-    "priority: requests with a lower `priority` run first. fcfs: order of arrival; a non-zero priority is refused.",
+    "priority: lower values run first. fcfs: order of arrival.",
   ),
   threads: integer("Engine", null, "CPU threads for model computation. Default: all cores the process may use.", {
     min: 1,
     max: 1024,
   }),
 
-  enableLora: flag(
-    "Adapters",
-    true,
-    "Serve adapters beside the base model. If off, training and trained policies are off too.",
-  ),
+  enableLora: flag("Adapters", true, "Serve adapters beside the base model. If off, training is off too."),
   loraModules: list(
     "Adapters",
     [],
@@ -245,32 +233,32 @@ export const OPTIONS = {
   maxBodyBytes: integer(
     "Limits",
     4 * 2 ** 20,
-    "Largest body of an inference request. Larger ones get 413. Bodies are read on the main thread; 4 MiB take well under 0.1 s.",
+    "Largest body of an inference request. Larger ones get 413.",
     { min: 1024 },
     { placeholder: "BYTES" },
   ),
   maxConnections: integer(
     "Limits",
     8192,
-    "Most open connections; fewer where the system allows few open files. At the limit, a new one takes the place of the one that has been idle for longest. Those with requests in flight stay.",
+    "Most open connections; fewer where the system allows few open files. A new one takes the place of the one that is idle for longest.",
     { min: 16 },
   ),
   headerTimeout: seconds(
     "Limits",
     10,
-    "How long a client may take to send the header of a request, at most 300 s. 0 sets no other limit.",
+    "How long a client may take for the headers of a request. 0: 300 s, as for all of it.",
   ),
   streamBufferBytes: integer(
     "Limits",
     2 ** 20,
-    "Output that a stream may buffer for a slow reader. Beyond that, the stream is cut.",
+    "Output that may wait for a slow reader before its stream is cut.",
     { min: 4096 },
     { placeholder: "BYTES" },
   ),
   streamStallTimeout: seconds(
     "Limits",
     60,
-    "How long a client may stop reading before its stream is cut. 0 cuts it as soon as it falls behind.",
+    "How long a client may stop reading before its stream is cut. 0 cuts it at once.",
   ),
 
   logLevel: oneOf("Operation", ["debug", "info", "warn", "error"], "info", "Lowest level to log."),

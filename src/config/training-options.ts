@@ -18,19 +18,19 @@ export const TRAINING_OPTIONS = {
   trainerAddress: text(
     "Training",
     null,
-    "Address of this machine where the torch trainer dials back over TCP, for a trainer on other machines. Default: a Unix socket.",
+    "Where a torch trainer on other machines connects to this one. Default: a Unix socket.",
     { placeholder: "HOST[:PORT]" },
   ),
   trainerKeyFile: text(
     "Training",
     null,
-    "File with a key of 32 characters or more, under the same path on every machine of the torch trainer. Trainer and server prove to each other that they know it. Required with a --trainer-address that is not loopback.",
+    "File with a key of 32 characters or more, at the same path on every machine of the torch trainer. Needed with a --trainer-address that is not loopback.",
     { placeholder: "FILE" },
   ),
   trainerEnv: list(
     "Training",
     [],
-    "Environment variable that trainer processes get, beside those for paths, languages, Python, PyTorch, GPUs, Ray and Slurm; A* stands for all that begin with A, except keys. May be repeated. The others of the server do not reach them.",
+    "Environment variable that trainer processes get, beside those for paths, languages, Python, PyTorch, GPUs, Ray and Slurm. A* stands for all that begin with A, except keys. May be repeated.",
     { placeholder: "NAME" },
   ),
   trainerDtype: oneOf(
@@ -42,12 +42,12 @@ export const TRAINING_OPTIONS = {
   trainerDeterministic: flag(
     "Training",
     false,
-    "The torch trainer gives the same bits for the same job on the same machine. Slower, and it counts all memory of its GPUs as its own.",
+    "The torch trainer gives the same bits for the same job on the same machine, more slowly, and takes all memory of its GPUs.",
   ),
   trainerStallTimeout: seconds(
     "Training",
     1800,
-    "How long the torch trainer may take for one gradient step, loading the model included, before its job fails.",
+    "How long a gradient step of the torch trainer may take, loading included, before its job fails.",
   ),
   trainingThreads: integer(
     "Training",
@@ -61,14 +61,14 @@ export const TRAINING_OPTIONS = {
   trainingMemoryBytes: integer(
     "Training",
     2 * 2 ** 30,
-    "Memory for the activations of a training job. Sequences that do not fit are left out and reported.",
+    "Memory for the activations of a training job. Sequences that do not fit are left out.",
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),
   maxTrainingJobs: integer(
     "Training",
     2,
-    "Most jobs, of different models, that run at the same time. Each has a process with its own copy of the weights, kept for 120 s after its last job.",
+    "Most jobs, of different models, that run at the same time. Each has a process with its own copy of the weights.",
     { min: 1, max: 64 },
   ),
   maxOpenTrainingJobs: integer("Training", 10_000, "Most waiting and running jobs per workspace.", { min: 1 }),
@@ -84,7 +84,7 @@ export const TRAINING_OPTIONS = {
   }),
   storage: storage(
     "Training",
-    "Existing folder or S3 bucket (s3://BUCKET/PREFIX) for adapters, optimizer states and job data. With --database, all servers need the same one. Engines of --engine-url must see the folder at the same path. Default: inside --data.",
+    "Existing folder or S3 bucket (s3://BUCKET/PREFIX) for what training keeps. Servers that share a --database need the same one; engines of --engine-url must see it at the same path. Default: inside --data.",
   ),
   storageCacheBytes: integer(
     "Training",
@@ -96,28 +96,28 @@ export const TRAINING_OPTIONS = {
   jobLease: integer(
     "Training",
     30,
-    "How long a job stays with a server that is not heard of, before another one takes it over. The same on all servers.",
+    "How long a job stays with a silent server before another takes it over. The same on all servers.",
     { min: 3, max: 3600 },
     { placeholder: "SECONDS" },
   ),
   stepGrace: integer(
     "Training",
     null,
-    "How long the files of a deleted step stay for requests and engines that still use it. Default: 3600 with --engine-url or --database, otherwise until no request uses it.",
+    "How long the files of a deleted step stay. Default: 3600 with --engine-url or --database, otherwise until no request uses it.",
     { min: 0, max: 2_000_000 },
     { placeholder: "SECONDS" },
   ),
   maxStepBytes: integer(
     "Training",
     50 * 2 ** 30,
-    "Disk space for the training of one workspace: steps (deleted ones until their files are gone), data of open jobs and what they will leave, gradients, records, reports, bodies that arrive. What would exceed it gets 429.",
+    "Disk space for the training of one workspace. What would exceed it gets 429.",
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),
   keepTrajectories: kept(
     "Training",
     "2Gi/30d",
-    "How much of what jobs were trained on is kept for reading, per workspace: BYTES, DAYS (30d) or both. Beyond that, and beyond a quarter of --max-step-bytes, the oldest go. 0 keeps none.",
+    "How much of what jobs were trained on each workspace keeps: BYTES, DAYS (30d) or both, at most a quarter of --max-step-bytes. The oldest go first. 0 keeps none.",
   ),
   loraRank: integer("Training", 8, "Rank of new models' adapters. At most --max-lora-rank.", { min: 1, max: 512 }),
   loraAlpha: integer("Training", 16, "Alpha of new models' adapters. They are scaled by alpha / rank.", { min: 1 }),

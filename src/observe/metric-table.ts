@@ -66,7 +66,7 @@ export const METRICS = {
   "vllm:request_time_per_output_token_seconds": histogram("Decode time divided by tokens after the first.", PER_TOKEN),
   "vllm:e2e_request_latency_seconds": histogram("Time from arrival to the last token.", LATENCY),
   "vllm:request_queue_time_seconds": histogram(
-    "Time from submission to the engine to the first step that works on the request.",
+    "Time that a request waits in the engine until the first step that works on it.",
     LATENCY,
   ),
   "vllm:request_inference_time_seconds": histogram("Time from the first step to the last token.", LATENCY),
@@ -102,13 +102,16 @@ export const METRICS = {
   ),
   flywheel_engine_steps_total: counter("Model steps run."),
   "flywheel:replica_state": gauge(
-    "Only with several engines, numbered in the order of --engine-url: 1 for the state of a replica, 0 for the others. States: starting, ready, draining, away, excluded (it failed a moment ago).",
+    "Only with several engines, numbered in the order of --engine-url: 1 for the state of a replica, 0 for the others. States: starting, ready, draining, unreachable, excluded (it failed a moment ago).",
     ["replica", "state"],
   ),
   "flywheel:replica_in_flight": gauge("Choices of this server on a replica.", REPLICA),
   "flywheel:replica_requests_total": counter("Requests sent to a replica.", REPLICA),
   "flywheel:replica_failures_total": counter("Choices that a replica lost.", REPLICA),
-  "flywheel:replica_resumes_total": counter("Choices that went on on a replica after another had lost them.", REPLICA),
+  "flywheel:replica_resumes_total": counter(
+    "Choices that a replica finished after another replica had lost them.",
+    REPLICA,
+  ),
   "flywheel:replica_prompt_tokens_total": counter(
     "Prompt tokens that a replica computed or found in its prefix cache.",
     REPLICA,

@@ -11,7 +11,7 @@ it("names metrics that the server has", () => {
   const names = [...guide.matchAll(/`((?:vllm|flywheel):\w+|(?:http|flywheel)_\w+)/g)].map(([, name]) => name!);
   expect(names.length).toBeGreaterThan(8);
   const page = read("docs/reference/metrics.md");
-  expect(names.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
+  expect(names.filter((name) => !page.includes(`- \`${name}\``))).toEqual([]);
 });
 
 it("names options that the server has", () => {

@@ -1,105 +1,132 @@
 // Generates the pages of docs/reference that are tables in the code.
 
 import type { Option } from "../../src/config/option.ts";
-import { envName, flagName, OPTIONS } from "../../src/config/options.ts";
+import { flagName, OPTIONS } from "../../src/config/options.ts";
 import { ERRORS, type ErrorRow } from "../../src/errors/error-table.ts";
 import { METRICS, type MetricRow } from "../../src/observe/metric-table.ts";
 
 const GENERATED = "<!-- Generated from the code. To update: UPDATE_DOCS=1 npx vitest run test/docs -->";
 
 export function errorsPage(): string {
-  const rows = Object.entries(ERRORS as Record<string, ErrorRow>)
-    .sort(([, a], [, b]) => a.status - b.status)
-    .map(([code, row]) => `| ${row.status} | \`${row.type}\` | ${code} | ${cell(row.meaning)} | ${cell(row.fix)} |`);
+  const rows = Object.entries(ERRORS as Record<string, ErrorRow>);
+  const statuses = [...new Set(rows.map(([, { status }]) => status))].sort((a, b) => a - b);
+  const sections = statuses.map((status) => {
+    const here = rows.filter(([, row]) => row.status === status);
+    const type = mostCommon(here.map(([, row]) => row.type));
+    const items = here.map(([name, row]) => {
+      const ownType = row.type === type ? "" : ` (\`${row.type}\`)`;
+      return `- **${name}**${ownType}: ${row.meaning} *${row.fix}*`;
+    });
+    return `## ${status} \`${type}\`\n\n${items.join("\n")}\n`;
+  });
   return `# Errors
 
 ${GENERATED}
 
-Every error has the same body on every route. Unknown paths, wrong methods and the training routes also carry \`detail\`:
+What each error means, and what to do about it. Errors are grouped by status; the heading has the \`type\` that most of them carry.
 
 \`\`\`json
 {"error": {"message": "…", "type": "BadRequestError", "param": "temperature", "code": 400}}
 \`\`\`
 
-- \`code\` is the HTTP status.
-- \`param\` names the invalid field. It is \`body.path.to.field\` for a field of the wrong shape, and a plain name for bounds and for
-  rules between fields. It is null if no single field is at fault, and for some bounds; their message names the field.
-- 401 and 403 carry \`WWW-Authenticate\`. 429 and 503 carry \`Retry-After\`, except quota_exceeded.
-- quota_exceeded, 500 and 501 carry \`x-should-retry: false\`. A retry cannot help, and SDKs do not try.
-- A request is checked completely before the engine sees it, even with \`stream: true\`. So a mistake is a real 4xx. The exceptions
-  are contradictory_controls and constraint_failed, which are found during generation. Once a stream has started, it can fail only
-  with an event \`data: {"error": …}\`, followed by \`data: [DONE]\`.
-- The name in the third column is not on the wire. It is the \`code\` label of \`flywheel_rejected_requests_total\`.
+- \`code\` is the HTTP status. \`param\` names the field at fault: \`body.path.to.field\` if its shape is wrong, otherwise its plain name. It is
+  null when no single field is at fault.
+- Unknown paths, wrong methods and the training routes add \`detail\`, as FastAPI does. The [Messages API](messages.md#errors) answers in
+  Anthropic's shape instead.
+- 429 and 503 carry \`Retry-After\`, except quota_exceeded. \`x-should-retry: false\` says that repeating the request cannot help. It comes
+  with ${listed(useless(rows))}.
+- A request is checked before the engine sees it, so a mistake is a real 4xx even with \`stream: true\`. Only contradictory_controls and
+  constraint_failed are found later. A stream that has begun fails with an error event.
+- The bold name is not in the reply. It is the \`code\` label of \`flywheel_rejected_requests_total\`.
 
-| Status | \`type\` | Name | Meaning | Fix |
-|---|---|---|---|---|
-${rows.join("\n")}
-`;
+${sections.join("\n")}`;
+}
+
+function mostCommon(types: string[]): string {
+  const count = (type: string) => types.filter((other) => other === type).length;
+  return types.toSorted((a, b) => count(b) - count(a))[0]!;
+}
+
+/** Errors that no repetition mends: whole statuses by number, others by name. */
+function useless(rows: [string, ErrorRow][]): string[] {
+  const is = ([, { repeat }]: [string, ErrorRow]) => repeat === "useless";
+  const named = rows.filter(is).map(([name, { status }]) => {
+    return rows.every((row) => row[1].status !== status || is(row)) ? String(status) : name;
+  });
+  return [...new Set(named)];
+}
+
+function listed(words: string[]): string {
+  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
 export function metricsPage(): string {
-  const rows = Object.entries(METRICS as Record<string, MetricRow>).map(
-    ([name, row]) => `| \`${name}\` | ${row.kind} | ${row.labels.join(", ")} | ${cell(row.help)} |`,
-  );
+  const entries = Object.entries(METRICS as Record<string, MetricRow>);
+  const sections = (["gauge", "counter", "histogram"] as const).map((kind) => {
+    const items = entries
+      .filter(([, row]) => row.kind === kind)
+      .map(([name, row]) => `- \`${name}\`${ownLabels(row)}: ${row.help}`);
+    return `## ${kind[0]!.toUpperCase()}${kind.slice(1)}s\n\n${items.join("\n")}\n`;
+  });
   return `# Metrics
 
 ${GENERATED}
 
-\`GET /metrics\` answers in the Prometheus text format and needs no token. The names are vLLM's, so its dashboards work. \`engine\` is
-always \`0\`. \`model_name\` is always the base model, even for adapters and policies.
+What \`GET /metrics\` answers, in the Prometheus text format and without a token. Metrics of vLLM have its names, so its dashboards work.
 
-Gauges and token counters are read from the engine at each scrape. Other metrics are recorded when a request ends, whether it
-finished, failed or was abandoned. The page also has \`process_*\` and \`nodejs_*\` metrics: CPU time, memory, event-loop lag.
+- Metrics of the model have the labels \`model_name\`, always the base model, and \`engine\`, always \`0\`. Further labels stand in braces.
+- Gauges and token counters are read from the engine at each scrape. Others are recorded when a request ends, however it ended.
+- Node's own metrics are there too: \`process_*\` and \`nodejs_*\`.
 
-| Name | Kind | Labels | Meaning |
-|---|---|---|---|
-${rows.join("\n")}
-`;
+${sections.join("\n")}`;
+}
+
+function ownLabels({ labels }: MetricRow): string {
+  const own = labels.filter((label) => label !== "model_name" && label !== "engine");
+  return own.length === 0 ? "" : ` {${own.join(", ")}}`;
 }
 
 export function flagsPage(): string {
   const entries = Object.entries(OPTIONS as unknown as Record<string, Option<unknown>>);
   const groups = [...new Set(entries.map(([, option]) => option.group))].map((group) => {
-    const rows = entries
+    const items = entries
       .filter(([, option]) => option.group === group)
       .map(
-        ([name, option]) =>
-          `| ${flagCell(name, option)} | \`${envName(name)}\`${alsoEnv(option)} | ${defaultCell(name, option)} | ${cell(option.help)} |`,
+        ([name, option]) => `- \`--${flagOf(name, option)}\`: ${option.help}${defaultOf(name, option)}${also(option)}`,
       );
-    return `## ${group}\n\n| Flag | Environment | Default | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+    return `## ${group}\n\n${items.join("\n")}\n`;
   });
   return `# Options of \`flywheel serve\`
 
 ${GENERATED}
 
-You can set every option with a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\` or \`FLYWHEEL_CONFIG\`).
-A flag beats the variable, and the variable beats the file. Options that vLLM has keep vLLM's names.
+Every option, with its default. Each can be a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\`,
+\`FLYWHEEL_CONFIG\`). A flag beats the variable, and the variable beats the file.
 
-* In YAML, the key is the flag without its leading dashes: \`max-model-len: 4096\`.
-* For a list, repeat the flag, separate values in the variable with commas, or write a YAML list.
-* Numbers may have suffixes: 4k is 4000, 4Ki is 4096.
-* \`--no-NAME\` turns a switch off.
-* One setting is a variable only: \`FLYWHEEL_KERNELS=graph\` turns off the [native kernels](installation.md#native-kernels).
+- \`--max-model-len 4096\` is \`FLYWHEEL_MAX_MODEL_LEN=4096\` in the environment and \`max-model-len: 4096\` in YAML.
+- A switch that is on by default is turned off with \`--no-NAME\`, \`FLYWHEEL_NAME=false\` or \`name: false\`.
+- For a list, repeat the flag, put commas between the values of the variable, or write a YAML list.
+- Numbers may have suffixes: 4k is 4000, 4Ki is 4096.
+- \`FLYWHEEL_KERNELS\`, which chooses the [native kernels](installation.md#native-kernels), has no flag. Nor have the variables of other
+  programs that Flywheel reads: Hugging Face's (\`HF_HOME\`, \`HF_ENDPOINT\` …), AWS's, and \`PGSSLMODE\`.
 
 ${groups.join("\n")}`;
 }
 
-function flagCell(name: string, option: Option<unknown>): string {
-  const flag = option.placeholder === null && option.default === true ? `no-${flagName(name)}` : flagName(name);
-  return `\`--${flag}${option.placeholder === null ? "" : ` ${option.placeholder.replaceAll("|", "\\|")}`}\``;
+function flagOf(name: string, option: Option<unknown>): string {
+  if (option.placeholder !== null) return `${flagName(name)} ${option.placeholder}`;
+  return option.default === true ? `[no-]${flagName(name)}` : flagName(name);
 }
 
-function alsoEnv(option: Option<unknown>): string {
-  return option.alsoEnv.map((variable) => `, \`${variable}\``).join("");
+function also(option: Option<unknown>): string {
+  return option.alsoEnv.length === 0
+    ? ""
+    : ` ${option.alsoEnv.map((variable) => `\`${variable}\``).join(", ")} works too.`;
 }
 
-function defaultCell(name: string, option: Option<unknown>): string {
-  if (name === "data") return "`~/.flywheel`";
-  const empty =
-    option.default === null || JSON.stringify(option.default) === "[]" || JSON.stringify(option.default) === "{}";
-  return empty ? "" : `\`${typeof option.default === "string" ? option.default : JSON.stringify(option.default)}\``;
-}
-
-function cell(text: string): string {
-  return text.replaceAll("|", "\\|");
+function defaultOf(name: string, { placeholder, default: initial }: Option<unknown>): string {
+  if (placeholder === null) return initial ? " Default: on." : "";
+  if (initial === null || ["[]", "{}"].includes(JSON.stringify(initial))) return "";
+  const shown = name === "data" ? "~/.flywheel" : typeof initial === "string" ? initial : JSON.stringify(initial);
+  return ` Default: \`${shown}\`.`;
 }

@@ -3,7 +3,7 @@
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { type Bench, type Completion, ReplicaError } from "./replica.ts";
 
-/** The line that `flywheel doctor` prints when a flag is missing. docs/reference/doctor.md names each flag. */
+/** The line that `flywheel doctor` prints when a flag is missing. */
 export function launchLine({ served, ours }: Pick<Bench, "served" | "ours">): string {
   return [
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL",
