@@ -17,59 +17,119 @@ const flag = (initial: boolean, description?: string) =>
 
 export const RlOptions = Type.Object(
   {
-    learning_rate: orNull(FromZero, { default: optimizer.learningRate }),
+    learning_rate: orNull(FromZero, {
+      default: optimizer.learningRate,
+      description: "Constant within a job. Small models need 1e-4 or more.",
+    }),
     loss_fn: orNull(Type.Enum([...ALGORITHM_NAMES]), { default: loss.algorithm }),
     ppo: flag(false, "Older switch for loss_fn ppo."),
-    epsilon: orNull(FromZero, { description: "Default: 1 for cispo, 0.2 for ppo." }),
-    epsilon_high: orNull(FromZero, { description: "Default: 4 for cispo, epsilon for ppo." }),
+    epsilon: orNull(FromZero, {
+      description: "Ratios are clipped below 1 - epsilon. Default: 1 for cispo, 0.2 for ppo.",
+    }),
+    epsilon_high: orNull(FromZero, {
+      description: "And above 1 + epsilon_high. Default: 4 for cispo, epsilon for ppo.",
+    }),
     importance_sampling_level: orNull(Type.Enum(["token", "sequence", "average", "geometric_average"]), {
       default: loss.importanceSamplingLevel,
+      description: "Whether a ratio is a token's, its sequence's, or between them.",
     }),
-    max_negative_advantage_importance_sampling_weight: orNull(FromZero, { description: "0 turns it off." }),
-    mask_prob_ratio: flag(loss.maskProbRatio),
-    art_exact_masking: flag(loss.artExactMasking),
-    alt_k2_tau: orNull(Type.Number()),
+    max_negative_advantage_importance_sampling_weight: orNull(FromZero, {
+      description: "Cap of all ratios; 0 turns it off.",
+    }),
+    mask_prob_ratio: flag(loss.maskProbRatio, "Leave out tokens whose ratio would be clipped."),
+    art_exact_masking: flag(
+      loss.artExactMasking,
+      "Mask as ART does: a masked ratio of 0 is clipped back up to 1 - epsilon.",
+    ),
+    alt_k2_tau: orNull(Type.Number(), { description: "Takes tau times the log-ratio off the advantage." }),
     kimi_k2_tau: orNull(Type.Number(), { description: "Alias of alt_k2_tau." }),
-    truncated_importance_sampling: orNull(FromZero, { description: "0 turns it off." }),
-    kl_penalty_coef: orNull(FromZero, { default: loss.klPenaltyCoef }),
-    kl_penalty_source: orNull(Type.Enum(["current_learner", "sample"]), { default: loss.klPenaltySource }),
-    kl_penalty_reference_step: orNull(Type.Integer({ minimum: 0 })),
-    kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 }), { description: "Excludes kl_penalty_reference_step." }),
+    truncated_importance_sampling: orNull(FromZero, {
+      description: "Cap of the weight that corrects for the sampler; 0 turns it off.",
+    }),
+    kl_penalty_coef: orNull(FromZero, {
+      default: loss.klPenaltyCoef,
+      description: "Penalty for leaving the reference: the base model, unless one of the next two fields names a step.",
+    }),
+    kl_penalty_reference_step: orNull(Type.Integer({ minimum: 0 }), {
+      description: "If it is deleted before the job runs, the job fails.",
+    }),
+    kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 }), {
+      description: "The step so many steps ago, or the next that exists. Excludes kl_penalty_reference_step.",
+    }),
+    kl_penalty_source: orNull(Type.Enum(["current_learner", "sample"]), {
+      default: loss.klPenaltySource,
+      description: "Whose log-probabilities are compared with the reference's.",
+    }),
     kl_ref_adapter_path: mustBeAbsent(
       "paths are refused; name a step with kl_penalty_reference_step or kl_penalty_step_lag instead",
     ),
     weight_decay: orNull(FromZero, { default: optimizer.weightDecay }),
-    max_grad_norm: orNull(Type.Number({ exclusiveMinimum: 0 }), { default: optimizer.maxGradNorm }),
-    scale_rewards: flag(RL_DEFAULTS.scaleRewards),
+    max_grad_norm: orNull(Type.Number({ exclusiveMinimum: 0 }), {
+      default: optimizer.maxGradNorm,
+      description: "A large one clips nothing.",
+    }),
+    scale_rewards: flag(
+      RL_DEFAULTS.scaleRewards,
+      "Divide advantages by the standard deviation of the group's rewards.",
+    ),
     normalize_advantages: orNull(Type.Boolean(), { description: "Alias of scale_rewards." }),
-    advantage_balance: orNull(Type.Number({ minimum: -1, maximum: 1 }), { default: RL_DEFAULTS.advantageBalance }),
-    allow_training_without_logprobs: flag(RL_DEFAULTS.allowTrainingWithoutLogprobs),
-    precalculate_logprobs: flag(RL_DEFAULTS.precalculateLogprobs),
-    num_trajectories_learning_rate_multiplier_power: orNull(Type.Number(), { default: RL_DEFAULTS.learningRatePower }),
-    scale_learning_rate_by_reward_std_dev: flag(RL_DEFAULTS.scaleLearningRateByRewardStdDev),
+    advantage_balance: orNull(Type.Number({ minimum: -1, maximum: 1 }), {
+      default: RL_DEFAULTS.advantageBalance,
+      description: "Above 0, negative advantages shrink by this fraction; below 0, positive ones.",
+    }),
+    allow_training_without_logprobs: flag(
+      RL_DEFAULTS.allowTrainingWithoutLogprobs,
+      "Also train assistant messages and choices without log-probabilities, with a ratio of 1.",
+    ),
+    precalculate_logprobs: flag(
+      RL_DEFAULTS.precalculateLogprobs,
+      "Ratios compare with the weights that the job starts from, not with the sampler.",
+    ),
+    num_trajectories_learning_rate_multiplier_power: orNull(Type.Number(), {
+      default: RL_DEFAULTS.learningRatePower,
+      description: "Multiplies the rate by the sequences in the gradient step to this power.",
+    }),
+    scale_learning_rate_by_reward_std_dev: flag(
+      RL_DEFAULTS.scaleLearningRateByRewardStdDev,
+      "Multiplies the rate by how far the spread of rewards has shrunk since the first step, on a fitted line.",
+    ),
     packed_sequence_length: orNull(Type.Integer({ minimum: 1 }), {
       description:
         "Tokens per pack of sequences, a multiple of logprob_calculation_chunk_size. Default: each sequence is a pack.",
     }),
-    logprob_calculation_chunk_size: orNull(Type.Integer({ minimum: 1 }), { default: 1024 }),
+    logprob_calculation_chunk_size: orNull(Type.Integer({ minimum: 1 }), {
+      default: 1024,
+      description: "No effect on the numbers.",
+    }),
     grad_accumulation_sequences: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("all")]), {
       default: RL_DEFAULTS.gradAccumulationSequences,
-      description: "Packs per gradient step.",
+      description: "Packs per gradient step, or sequences without packs; all: one step per job.",
     }),
-    max_steps_off_policy: orNull(Type.Integer({ minimum: 0 })),
-    seed: orNull(Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), { default: DEFAULT_SEED }),
+    max_steps_off_policy: orNull(Type.Integer({ minimum: 0 }), {
+      description: "Trajectories of older steps are left out.",
+    }),
+    seed: orNull(Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), {
+      default: DEFAULT_SEED,
+      description: "Of the order of the sequences.",
+    }),
   },
   { title: "ExperimentalTrainingConfig" },
 );
 
 export const SftOptions = Type.Object(
   {
-    batch_size: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")]), { default: "auto" }),
+    batch_size: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")]), {
+      default: "auto",
+      description: "Examples per gradient step; auto: 2.",
+    }),
     learning_rate: orNull(Type.Union([FromZero, Type.Array(FromZero)]), {
       default: SFT_DEFAULTS.optimizer.learningRate,
       description: "A list has one rate per batch; later batches use its last rate.",
     }),
-    assistant_turns: orNull(Type.Enum(["all", "last"]), { default: SFT_DEFAULTS.assistantTurns }),
+    assistant_turns: orNull(Type.Enum(["all", "last"]), {
+      default: SFT_DEFAULTS.assistantTurns,
+      description: "Which replies of an example are trained.",
+    }),
   },
   { title: "SftTrainingConfig" },
 );
