@@ -1,5 +1,5 @@
 // `npm run bench`: compares our engine with node-llama-cpp and transformers.js in one run, on the same weights, prompts and
-// threads. Writes a Markdown page to bench/results. docs/reference/benchmarks.md says what is measured and how.
+// threads. Writes a Markdown page to bench/results. bench/README.md says what is measured and how.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";

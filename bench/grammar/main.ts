@@ -1,6 +1,6 @@
 // `npm run bench:grammar`: Flywheel's structured output beside XGrammar over public suites of JSON schemas: what
 // compiles, what is judged right, and how long compiling and masks take. The engines take turns on every schema.
-// docs/reference/benchmarks.md says how to get the suites.
+// bench/README.md says how to get the suites.
 
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

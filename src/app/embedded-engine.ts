@@ -116,10 +116,10 @@ interface EmbeddedOptions {
   onFault?: (error: Error) => void;
 }
 
-/** Chosen by measurement: bench/notes.md. */
+/** Chosen by measurement: bench/notes/accuracy.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
 export const DEFAULT_LINK_SIZE = 16;
-/** With fewer, attention's products are shorter and slower: bench/notes.md. */
+/** With fewer, attention's products are shorter and slower: bench/notes/step-time.md. */
 const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 

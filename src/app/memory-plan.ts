@@ -1,4 +1,4 @@
-// What a server with these options would take of this machine's memory, without reading the weights. bench/notes.md compares
+// What a server with these options would take of this machine's memory, without reading the weights. bench/notes/memory.md compares
 // it with servers that run.
 
 import type { Config } from "../config/options.ts";

@@ -58,7 +58,7 @@ needing(need("FLYWHEEL_MINIMIND, the folder of that checkpoint", folder !== unde
       }
     });
 
-    // Measured: int8 0.00002, int4 0.93 (bench/notes.md).
+    // Measured: int8 0.00002, int4 0.93 (bench/notes/accuracy.md).
     it.each([
       ["int8", 1e-3],
       ["int4", 1.2],
