@@ -1,5 +1,5 @@
 // The reply of a chat, whole or as `data:` events: deltas of every choice in, JSON out. Every key is where clients of this
-// dialect expect it (docs/reference/wire.md). Output that cannot be sent yet is merged; a whole reply merges all of it.
+// dialect expect it (docs/reference/api.md). Output that cannot be sent yet is merged; a whole reply merges all of it.
 
 import { randomUUID } from "node:crypto";
 import type { Static } from "typebox";
