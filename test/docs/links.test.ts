@@ -1,46 +1,14 @@
 // Every path and every relative link in the Markdown pages leads somewhere, and so do the pages that sources refer to.
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { files, pages, ROOT, read, TOP_FOLDERS } from "./pages.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const TOP_FOLDERS = [
-  "src",
-  "test",
-  "docs",
-  "bench",
-  "examples",
-  "models",
-  "native",
-  "bin",
-  "deploy",
-  "packaging",
-  "templates",
-  "web",
-];
 /** Not in the tree. test/mini/recipe.test.ts knows what is in the archive of the recipe. */
 const ELSEWHERE = /(^|\/)(dist|node_modules)\/|^recipe\//;
 
-/** Files of the project below `folder`, with paths from the root. */
-function filesBelow(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true })
-    .filter(({ name }) => !["dist", "node_modules"].includes(name))
-    .flatMap((entry) => {
-      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      return entry.isDirectory() ? filesBelow(path) : [path];
-    });
-}
-
-const files = TOP_FOLDERS.flatMap(filesBelow);
 const sources = files.filter((file) => file.startsWith("src/") && file.endsWith(".ts"));
-const pages = [
-  ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
-  ...files.filter((file) => file.endsWith(".md") && !/^(test|templates|bench\/results)\//.test(file)),
-];
-
-const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
 /** The anchors that GitHub gives to a page's headings. */
 function anchorsOf(page: string): string[] {
