@@ -1,4 +1,4 @@
-// A linear map as published transformers.js models have it: plain, int8 by ONNX Runtime's dynamic quantization (one scale
+// A linear layer as published transformers.js models have it: plain, int8 by ONNX Runtime's dynamic quantization (one scale
 // per tensor for weights and activations), or int4 in blocks of 32 (MatMulNBits).
 
 import { type Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";

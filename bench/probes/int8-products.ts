@@ -1,4 +1,4 @@
-// Measures the runtime's integer products alone: the linear maps of one step at the model's sizes, with two bytes per
+// Measures the runtime's integer products alone: the linear layers of one step at the model's sizes, with two bytes per
 // activation as in src/model/linear/linear.ts. There is no attention, no norm and no sampling. No int8 step on this runtime
 // can be faster.
 

@@ -6,7 +6,7 @@ import { linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { mapsOf } from "../../src/model/families/tensor-names.ts";
 
-/** Linear maps of all layers and the output head. Norms and biases do not count. */
+/** Linear layers and the output head. Norms and biases do not count. */
 export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {
   const perLayer = mapsOf(config.layers[0]!).reduce((sum, name) => {
     const [out, inputs] = linearShape(config, name);

@@ -103,7 +103,7 @@ function productsSection(results: BenchResults, cells: readonly Cell[]): string[
     return products === null || theirs === null ? "–" : (products / theirs).toFixed(2);
   });
   const text =
-    "The linear maps of our int8 steps alone, as integer products of ONNX Runtime, without attention, norms and sampling. " +
+    "The linear layers of our int8 steps alone, as integer products of ONNX Runtime, without attention, norms and sampling. " +
     "The native module has its own products, so a whole step can be faster.";
   const rows = [
     ["products alone, tokens per second", ...cells.map((cell) => number(productsSpeed(results, cell, "seconds")))],

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=16)
     parser.add_argument("--length", type=int, default=64, help="the most tokens of a reply")
     parser.add_argument("--forced", action="store_true", help="replies go on to that length, beyond where the model ends")
-    parser.add_argument("--sources", action="store_true", help="also change the linear maps one by one")
+    parser.add_argument("--sources", action="store_true", help="also change the linear layers one by one")
     args = parser.parse_args()
     began = time.monotonic()
     data = replies(args.groups, args.length, args.model, args.forced)

@@ -117,7 +117,7 @@ try {
     "# LoRA training: tokens per second",
     "",
     `${machine.cpu}, ${machine.cores} cores, ${threads} threads; ${machine.system}; Node ${machine.node}; load ${machine.load.toFixed(1)}.`,
-    `Rank ${RANK} on every linear map, AdamW, forward and backward over all tokens; median of ${repeats} laps taken in turns.`,
+    `Rank ${RANK} on every linear layer, AdamW, forward and backward over all tokens; median of ${repeats} laps taken in turns.`,
     "",
   ];
   for (const [title, folder] of models) page.push(...(await measure(title, folder)));

@@ -1,5 +1,5 @@
 # The PyTorch side of `npm run bench:train`: the same LoRA training step in plain PyTorch, without transformers. It reads a
-# checkpoint folder (Llama or Qwen 3 layout, safetensors) and trains LoRA on all seven linear maps of every layer, with
+# checkpoint folder (Llama or Qwen 3 layout, safetensors) and trains LoRA on all seven linear layers of every layer, with
 # AdamW and gradient clipping. It answers each JSON line on standard input with one JSON line:
 #   {"sequences": 4, "length": 128, "steps": 3} -> {"tokens", "seconds", "cpu_seconds", "losses", "peak_bytes"}
 # argv: folder, threads, rank.

@@ -310,7 +310,7 @@ describe("refuses", () => {
   it.each([
     [{ spec: { ...SPEC, base_model: "nope" } }, 422, /base model nope is not here/],
     [{ spec: { ...SPEC, lora_rank: 64 } }, 422, /max-lora-rank 16/],
-    [{ spec: { ...SPEC, lora_target_modules: ["q_proj"] } }, 422, /trains all linear maps/],
+    [{ spec: { ...SPEC, lora_target_modules: ["q_proj"] } }, 422, /trains all linear layers/],
     [{ spec: { ...SPEC, dtype: "float8" } }, 422, /bfloat16/],
     [{ initial_state: { source: { kind: "wandb_artifact", artifact: "a/b/c:v1" } } }, 422, /no W&B artifacts/],
     [{ initial_state: { source: { kind: "service_checkpoint", checkpoint_id: "x" } } }, 422, /RUN_ID@VERSION/],

@@ -31,7 +31,7 @@ export const ResolveBody = Type.Object(
       lora_target_modules: Type.Array(Type.String(), {
         minItems: 1,
         maxItems: 32,
-        description: "Must name all linear maps.",
+        description: "Must name all linear layers.",
       }),
       seed: orNull(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     }),

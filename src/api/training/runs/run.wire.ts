@@ -40,7 +40,7 @@ export function runFrom(body: Static<typeof ResolveBody>, owner: string, entity:
   const { base_model, lora_rank, lora_target_modules } = body.spec;
   const named = new Set(lora_target_modules.flatMap((name) => JOINED[name] ?? [name]));
   if (named.size !== MODULES.length || !MODULES.every((name) => named.has(name))) {
-    const message = `Value error, this server trains all linear maps; send ${MODULES.join(", ")}`;
+    const message = `Value error, this server trains all linear layers; send ${MODULES.join(", ")}`;
     throw invalid(["body", "spec", "lora_target_modules"], "value_error", message);
   }
   const seed = body.spec.seed ?? null;
