@@ -145,7 +145,7 @@ export interface ReplicaFacts {
   /** May be an address: only admins see it. Everybody else knows a replica by its place (fleet/replica.ts). */
   name: string;
   /** "excluded": it says that it is ready, but has failed a moment ago. */
-  state: "starting" | "ready" | "draining" | "unreachable" | "excluded";
+  state: "starting" | "ready" | "draining" | "away" | "excluded";
   /** Most choices to have there at once, and those there now. */
   maxInFlight: number;
   inFlight: number;

@@ -102,7 +102,7 @@ export const METRICS = {
   ),
   flywheel_engine_steps_total: counter("Model steps run."),
   "flywheel:replica_state": gauge(
-    "Only with several engines, numbered in the order of --engine-url: 1 for the state of a replica, 0 for the others. States: starting, ready, draining, unreachable, excluded (it failed a moment ago).",
+    "Only with several engines, numbered in the order of --engine-url: 1 for the state of a replica, 0 for the others. States: starting, ready, draining, away (it does not answer), excluded (it failed a moment ago).",
     ["replica", "state"],
   ),
   "flywheel:replica_in_flight": gauge("Choices of this server on a replica.", REPLICA),

@@ -92,7 +92,7 @@ export interface EngineFacts {
   adapters: readonly string[];
 }
 
-const REPLICA_STATES: readonly ReplicaFacts["state"][] = ["starting", "ready", "draining", "unreachable", "excluded"];
+const REPLICA_STATES: readonly ReplicaFacts["state"][] = ["starting", "ready", "draining", "away", "excluded"];
 
 /** Counted by a fleet. */
 const REPLICA_COUNTERS = {

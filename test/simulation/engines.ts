@@ -303,7 +303,7 @@ export class LinkedReplica implements Replica {
 
   #silent(): void {
     if (this.state !== "ready" || this.#world.now - this.#heardAt < SILENCE_MS) return;
-    this.state = "unreachable";
+    this.state = "away";
     this.#loseAll("simulated: the engine is silent");
     this.onChange?.();
   }

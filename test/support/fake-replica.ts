@@ -71,7 +71,7 @@ export class FakeReplica implements Replica {
 
   /** Every stream breaks, now. `told`: the fleet learns at once that it is unreachable. */
   die(told = true): void {
-    this.state = "unreachable";
+    this.state = "away";
     for (const open of [...this.#open]) this.#lose(open, [...open.live]);
     if (told) this.onChange?.();
   }

@@ -1,5 +1,5 @@
 // The adapters of a fleet. What adapter-slots.ts has loaded is wanted on every replica: one must have it before a load
-// counts as done, the others follow in the background. A replica that restarts or was unreachable gets what it lacks and gives
+// counts as done, the others follow in the background. A replica that restarts or was away gets what it lacks and gives
 // up what nobody wants any more.
 
 import { EngineUnavailable } from "../../errors/faults.ts";
@@ -166,6 +166,6 @@ export class AdapterFleet {
     await load.done.catch(() => {});
     if (this.#wanted.has(version) || loads.get(version) !== load) return;
     loads.delete(version);
-    await member.replica.unloadAdapter(version).catch(() => {}); // a hint; a replica that is unreachable forgets anyway
+    await member.replica.unloadAdapter(version).catch(() => {}); // a hint; a replica that went away forgets anyway
   }
 }

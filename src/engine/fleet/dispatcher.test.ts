@@ -65,13 +65,13 @@ describe("the line before full replicas", () => {
   it("does not wait for ever when no replica is ready, but goes on when one comes back in time", async () => {
     const replica = new FakeReplica("a");
     const patient = setUp([replica], 60_000);
-    replica.state = "unreachable";
+    replica.state = "away";
     patient.ask("early", [5]);
     expect(patient.dispatcher.waiting).toBe(1);
     replica.state = "ready";
     patient.dispatcher.serve();
     expect(patient.places.get("early")).not.toBeNull();
-    replica.state = "unreachable";
+    replica.state = "away";
     const { dispatcher, places, ask } = setUp([replica], 20);
     ask("too long", [5]);
     await expect.poll(() => places.get("too long")).toBeNull();
@@ -82,7 +82,7 @@ describe("the line before full replicas", () => {
     const long = new FakeReplica("long", { runner: { maxPositions: 400 } });
     const short = new FakeReplica("short", { runner: { maxPositions: 100 } });
     const { places, ask } = setUp([long, short], 60_000);
-    long.state = "unreachable";
+    long.state = "away";
     ask("long", range(200));
     ask("short", range(20));
     expect([...places.keys()]).toEqual(["short"]);

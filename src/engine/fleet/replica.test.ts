@@ -58,7 +58,7 @@ it("goes on with every other request when one kills the engines, and ends that o
 it("is healthy while one engine is ready, and waits for one when none is", async () => {
   const engine = await startThreads({});
   const poison = outputsOf(engine.generate(generateRequest([EXIT_TOKEN])));
-  await expect.poll(() => engine.replicas().some(({ state }) => state === "unreachable")).toBe(true);
+  await expect.poll(() => engine.replicas().some(({ state }) => state === "away")).toBe(true);
   expect(tokensOf(await outputsOf(engine.generate(generateRequest([5], { maxTokens: 2 }))))).toEqual([6, 7]);
   await poison;
   expect(engine.healthy()).toBe(true);

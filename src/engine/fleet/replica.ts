@@ -4,9 +4,9 @@ import type { Engine, EngineOutput, EngineStats, GenerateRequest, Generation, Mo
 
 /**
  * "starting": it has never answered. "ready": it takes requests. "draining": it finishes what it runs and takes nothing
- * new. "unreachable": it stopped answering; it is probed until it comes back.
+ * new. "away": it stopped answering; it is probed until it comes back.
  */
-export type ReplicaState = "starting" | "ready" | "draining" | "unreachable";
+export type ReplicaState = "starting" | "ready" | "draining" | "away";
 
 export interface ReplicaLoad {
   /** Requests that run or wait there, whoever sent them, as last reported. */
@@ -75,7 +75,7 @@ export class LocalReplica implements Replica {
   }
 
   get state(): ReplicaState {
-    return this.#engine.up ? "ready" : "unreachable";
+    return this.#engine.up ? "ready" : "away";
   }
 
   get info(): ModelInfo {

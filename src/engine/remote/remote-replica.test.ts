@@ -339,7 +339,7 @@ it("loses everything when the server falls silent or is replaced, and comes back
   const { port } = fake;
   await fake.close();
   opened.splice(opened.indexOf(fake), 1);
-  await expect.poll(() => replica.state).toBe("unreachable");
+  await expect.poll(() => replica.state).toBe("away");
   await startFake({}, port);
   await expect.poll(() => replica.state).toBe("ready");
 });

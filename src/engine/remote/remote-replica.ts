@@ -137,13 +137,13 @@ export class RemoteReplica implements Replica {
       await this.#take(answer);
     } catch (error) {
       this.#unusable = error instanceof Unusable ? error.message : null;
-      this.#become("unreachable", (error as Error).message);
+      this.#become("away", (error as Error).message);
     }
     if (!this.#closed.signal.aborted) this.#timer = setTimeout(() => void this.#watch(), this.#times.intervalMs);
   }
 
   async #take(answer: Answer): Promise<void> {
-    if (answer.kind === "gone") return this.#become("unreachable", answer.why);
+    if (answer.kind === "gone") return this.#become("away", answer.why);
     // It may finish what it runs: Flywheel answers so while it stops.
     if (answer.kind === "unhealthy") return this.#become("draining", answer.why);
     const { metrics } = answer;
@@ -183,7 +183,7 @@ export class RemoteReplica implements Replica {
       this.#notice(`an engine is ${next}`, { engine: this.name, ...(why === null ? {} : { why }) });
     }
     this.#state = next;
-    if (next === "unreachable") this.#loseAll(why ?? "it is unreachable");
+    if (next === "away") this.#loseAll(why ?? "it is unreachable");
     this.onChange?.();
   }
 
