@@ -33,8 +33,13 @@ export class Validator {
   readonly #branches = new WeakMap<readonly Schema[], Map<string, Schema[]>>();
   readonly #matchers = new Map<string, Matcher[]>();
   #depth = 0;
-  /** Drafts 4 to 7: whether what stands beside a $ref is ignored. A value that must not be valid is so in either reading. */
+  /**
+   * Drafts 4 to 7: whether what stands beside a $ref is ignored. What must be valid is valid with it; what must not be valid is
+   * invalid also without it.
+   */
   #lenient = false;
+  /** So many times something stood beside a $ref. */
+  #neighbours = 0;
 
   constructor(document: SchemaDocument) {
     this.#document = document;
@@ -53,8 +58,11 @@ export class Validator {
 
   #valid(value: JsonValue, schema: SchemaObject, path: string): boolean {
     spendEffort(6);
-    const all = this.#document.keywords(schema, path);
-    const keywords = this.#lenient && this.#document.maySkipSiblings(all) ? { $ref: all.$ref! } : all;
+    let keywords = this.#document.keywords(schema, path);
+    if (this.#document.maySkipSiblings(keywords)) {
+      this.#neighbours++;
+      if (this.#lenient) keywords = { $ref: keywords.$ref! };
+    }
     const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
     for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
       if (keywords[keyword] !== undefined) {
@@ -97,25 +105,25 @@ export class Validator {
     }
     if (oneOf !== undefined) {
       const branches = this.#candidates(value, oneOf as Schema[]);
-      const matching = () => branches.filter((branch) => valid(value, branch)).length;
-      const [own, other] = [matching(), this.#otherwise(matching)];
+      const [own, other] = this.#bothReadings(() => branches.filter((branch) => valid(value, branch)).length);
       if (this.#lenient ? own === 0 || other > 1 : own !== 1 || other !== 1) return false;
     }
-    if (not !== undefined && this.#otherwise(() => valid(value, not))) return false;
+    if (not !== undefined && this.#bothReadings(() => valid(value, not))[1]) return false;
     if (condition === undefined) return true;
-    const holds = valid(value, condition);
-    const both = [holds, this.#otherwise(() => valid(value, condition))].map((each) =>
-      valid(value, each ? keywords.then : keywords.else),
-    );
-    return this.#lenient ? both.includes(true) : !both.includes(false);
+    const ways = new Set(this.#bothReadings(() => valid(value, condition)));
+    const results = [...ways].map((holds) => valid(value, holds ? keywords.then : keywords.else));
+    return this.#lenient ? results.includes(true) : !results.includes(false);
   }
 
-  /** What a question answers in the other reading of a $ref with siblings. */
-  #otherwise<Answer>(ask: () => Answer): Answer {
-    if (!this.#document.early) return ask();
+  /** What a question answers in this reading of a $ref with neighbours, and in the other one. */
+  #bothReadings<Answer>(ask: () => Answer): [own: Answer, other: Answer] {
+    const before = this.#neighbours;
+    const own = ask();
+    // without neighbours there is one reading: to ask twice at every depth would double the work each time
+    if (this.#neighbours === before) return [own, own];
     this.#lenient = !this.#lenient;
     try {
-      return ask();
+      return [own, ask()];
     } finally {
       this.#lenient = !this.#lenient;
     }

@@ -63,8 +63,7 @@ export class SchemaDocument {
   readonly #checked = new WeakMap<object, SchemaObject>();
   readonly #modern: boolean;
   readonly #draft3: boolean;
-  /** Whether what stands beside a $ref may be ignored: drafts 4 to 7. */
-  readonly early: boolean;
+  readonly #early: boolean;
   #recursiveAnchors = 0;
 
   constructor(root: Schema) {
@@ -72,7 +71,7 @@ export class SchemaDocument {
     const dialect = typeof this.#root.$schema === "string" ? this.#root.$schema : "";
     this.#modern = /20(?:19|20)-/.test(dialect);
     this.#draft3 = /draft-03/.test(dialect);
-    this.early = /draft-0[4-7]/.test(dialect);
+    this.#early = /draft-0[4-7]/.test(dialect);
     this.containsEvaluates = !/2019-/.test(dialect);
     this.wholeFractions = !/draft-0[34]/.test(dialect);
     let tracks = false;
@@ -107,7 +106,7 @@ export class SchemaDocument {
    * then.
    */
   maySkipSiblings(keywords: SchemaObject): boolean {
-    return this.early && keywords.$ref !== undefined && Object.keys(keywords).length > 1;
+    return this.#early && keywords.$ref !== undefined && Object.keys(keywords).length > 1;
   }
 
   /** The target of this schema's `$ref`, `$dynamicRef` or `$recursiveRef`. */
