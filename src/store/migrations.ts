@@ -439,18 +439,6 @@ const notes: Migration = {
     CREATE INDEX notes_by_owner ON notes (owner, subject);
     CREATE INDEX notes_by_model ON notes (model_id);
   `,
-  postgres: `
-    CREATE TABLE notes (
-      subject TEXT COLLATE "C" PRIMARY KEY,
-      model_id TEXT COLLATE "C" NOT NULL REFERENCES models (id) ON DELETE CASCADE,
-      owner TEXT COLLATE "C" NOT NULL,
-      tags TEXT COLLATE "C" NOT NULL,
-      text TEXT COLLATE "C" NOT NULL,
-      updated_at TEXT COLLATE "C" NOT NULL
-    );
-    CREATE INDEX notes_by_owner ON notes (owner, subject);
-    CREATE INDEX notes_by_model ON notes (model_id);
-  `,
 };
 
 export const MIGRATIONS: readonly Migration[] = [

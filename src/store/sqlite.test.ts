@@ -13,12 +13,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const notes = { name: "notes", sqlite: "CREATE TABLE notes (text TEXT NOT NULL);", postgres: "" };
-const stars = {
-  name: "stars",
-  sqlite: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;",
-  postgres: "",
-};
+const notes = { name: "notes", sqlite: "CREATE TABLE notes (text TEXT NOT NULL);" };
+const stars = { name: "stars", sqlite: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;" };
 
 describe("store", () => {
   it("keeps committed rows when it is opened again, in WAL mode", async () => {
@@ -38,20 +34,20 @@ describe("store", () => {
     expect(() => openSqlite(file, [notes])).toThrow(/newer than this program knows/);
 
     const other = join(folder, "b.db");
-    expect(() =>
-      openSqlite(other, [notes, { name: "broken", sqlite: "CREATE TABLE x (y); NONSENSE;", postgres: "" }]),
-    ).toThrow(/^migration 2 \(broken\) failed: near "NONSENSE": syntax error/);
+    expect(() => openSqlite(other, [notes, { name: "broken", sqlite: "CREATE TABLE x (y); NONSENSE;" }])).toThrow(
+      /^migration 2 \(broken\) failed: near "NONSENSE": syntax error/,
+    );
     const store = openSqlite(other, [notes]);
     expect(await store.get("SELECT name FROM sqlite_master WHERE name = 'x'")).toBeUndefined();
     await store.close();
   });
 
   it("binds a single null and does not keep a read open after `get`", async () => {
-    const store = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "CREATE TABLE n (x);", postgres: "" }]);
+    const store = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "CREATE TABLE n (x);" }]);
     await store.run("INSERT INTO n VALUES (?1)", null);
     await store.run("INSERT INTO n VALUES (?1)", 2);
     expect(await store.get("SELECT x FROM n")).toEqual({ x: null });
-    const other = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "", postgres: "" }]);
+    const other = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "" }]);
     await other.run("DELETE FROM n");
     expect(await store.get("SELECT x FROM n")).toBeUndefined();
     await other.close();
