@@ -1,5 +1,6 @@
 // The curves of a model as columns: one row per gradient step of its jobs, or one per step. And those of one job.
 
+import type { CurveOf } from "../store/tables/events.ts";
 import type { ModelRecord } from "../store/tables/models.ts";
 import type { TrainingContext } from "./context.ts";
 
@@ -39,27 +40,18 @@ export async function readCurves(
   model: ModelRecord,
   { x, keys, after }: CurveQuery,
 ): Promise<Curves> {
-  const rows = await (x === "step" ? stepRows(context, model, after) : gradientStepRows(context, model, after));
-  return columnsOf(rows, x === "step" ? ["step"] : ["gradient_step", "step"], keys, after);
+  if (x === "step") return columnsOf(await stepRows(context, model, after), ["step"], keys, after);
+  const rows = await gradientStepRows(context, { modelId: model.id }, after);
+  return columnsOf(rows, ["gradient_step", "step"], keys, after);
 }
 
 /** One row per gradient step of a job, also of one that failed. */
 export async function readJobCurves(
-  { curveTable }: Pick<TrainingContext, "curveTable">,
+  context: Pick<TrainingContext, "curveTable">,
   jobId: string,
   { keys, after }: Omit<CurveQuery, "x">,
 ): Promise<Curves> {
-  let number = await curveTable.countOfJobUpTo(jobId, after);
-  const rows: Row[] = [];
-  while (rows.length <= MOST_ROWS) {
-    const points = await curveTable.pointsOfJob(jobId, rows.at(-1)?.next ?? after, PAGE);
-    for (const { seq, metrics } of points) {
-      const { gradient_step: _, ...measured } = metrics;
-      rows.push({ next: seq, places: { gradient_step: ++number }, metrics: measured });
-    }
-    if (points.length < PAGE) break;
-  }
-  return columnsOf(rows, ["gradient_step"], keys, after);
+  return columnsOf(await gradientStepRows(context, { jobId }, after), ["gradient_step"], keys, after);
 }
 
 function columnsOf(rows: readonly Row[], places: readonly string[], keys: CurveQuery["keys"], after: number): Curves {
@@ -79,15 +71,11 @@ async function stepRows({ modelTable }: Pick<TrainingContext, "modelTable">, { i
   return steps.map(({ step, metrics }): Row => ({ next: step, places: { step }, metrics }));
 }
 
-async function gradientStepRows(
-  { curveTable }: Pick<TrainingContext, "curveTable">,
-  { id }: ModelRecord,
-  after: number,
-) {
-  let number = await curveTable.countUpTo(id, after);
+async function gradientStepRows({ curveTable }: Pick<TrainingContext, "curveTable">, of: CurveOf, after: number) {
+  let number = await curveTable.countUpTo(of, after);
   const rows: Row[] = [];
   while (rows.length <= MOST_ROWS) {
-    const points = await curveTable.points(id, rows.at(-1)?.next ?? after, PAGE);
+    const points = await curveTable.points(of, rows.at(-1)?.next ?? after, PAGE);
     for (const { seq, step, metrics } of points) {
       // the trainer counts from the start of the job
       const { gradient_step: _, ...measured } = metrics;

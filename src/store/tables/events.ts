@@ -54,7 +54,10 @@ export class EventTable {
   }
 }
 
-// The gradient steps of a model in order, over all its jobs. Those of jobs that failed made no step, so they are left out.
+// The gradient steps of a job, or of all jobs of a model, in order.
+
+/** Jobs of a model that failed made no step, so theirs are left out. */
+export type CurveOf = { modelId: string } | { jobId: string };
 
 export interface CurvePoint {
   /** Place among all events; grows along the curve. */
@@ -64,8 +67,17 @@ export interface CurvePoint {
   metrics: Record<string, number>;
 }
 
-const POINTS = `FROM job_events JOIN jobs ON jobs.id = job_id
-  WHERE jobs.model_id = ?1 AND type = 'gradient_step' AND kind IN ('rl', 'sft') AND status IN ('COMPLETED', 'RUNNING')`;
+const OF_MODEL = "jobs.model_id = ?1 AND kind IN ('rl', 'sft') AND status IN ('COMPLETED', 'RUNNING')";
+
+/** The rows of `idOf`, which is ?1. */
+function pointsOf(of: CurveOf): string {
+  return `FROM job_events JOIN jobs ON jobs.id = job_id
+    WHERE type = 'gradient_step' AND ${"jobId" in of ? "job_id = ?1" : OF_MODEL}`;
+}
+
+function idOf(of: CurveOf): string {
+  return "jobId" in of ? of.jobId : of.modelId;
+}
 
 export class CurveTable {
   readonly #sql: Statements;
@@ -75,33 +87,18 @@ export class CurveTable {
   }
 
   /** `after`: `seq` of the last one seen. */
-  async points(modelId: string, after: number, limit: number): Promise<CurvePoint[]> {
+  async points(of: CurveOf, after: number, limit: number): Promise<CurvePoint[]> {
     const rows = await this.#sql.all<{ seq: number; step: number; data: string }>(
-      `SELECT job_events.seq AS seq, COALESCE(to_step, from_step + 1) AS step, data ${POINTS} AND job_events.seq > ?2
+      `SELECT job_events.seq AS seq, COALESCE(to_step, from_step + 1) AS step, data ${pointsOf(of)} AND job_events.seq > ?2
        ORDER BY job_events.seq LIMIT ?3`,
-      ...[modelId, after, limit],
+      ...[idOf(of), after, limit],
     );
     return rows.map(({ data, ...row }) => ({ ...row, metrics: JSON.parse(data) as Record<string, number> }));
   }
 
-  /** Of one job, however it ended. */
-  async pointsOfJob(jobId: string, after: number, limit: number): Promise<Omit<CurvePoint, "step">[]> {
-    const rows = await this.#sql.all<{ seq: number; data: string }>(
-      `SELECT seq, data FROM job_events WHERE job_id = ?1 AND type = 'gradient_step' AND seq > ?2 ORDER BY seq LIMIT ?3`,
-      ...[jobId, after, limit],
-    );
-    return rows.map(({ seq, data }) => ({ seq, metrics: JSON.parse(data) as Record<string, number> }));
-  }
-
-  async countOfJobUpTo(jobId: string, seq: number): Promise<number> {
-    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM job_events
-      WHERE job_id = ?1 AND type = 'gradient_step' AND seq <= ?2`;
-    return (await this.#sql.get<{ count: number }>(sql, jobId, seq))!.count;
-  }
-
   /** The number of gradient steps up to this one. */
-  async countUpTo(modelId: string, seq: number): Promise<number> {
-    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count ${POINTS} AND job_events.seq <= ?2`;
-    return (await this.#sql.get<{ count: number }>(sql, modelId, seq))!.count;
+  async countUpTo(of: CurveOf, seq: number): Promise<number> {
+    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count ${pointsOf(of)} AND job_events.seq <= ?2`;
+    return (await this.#sql.get<{ count: number }>(sql, idOf(of), seq))!.count;
   }
 }
