@@ -55,7 +55,7 @@ export function isStoreUnreachable(error: unknown): boolean {
 
 // The database cannot be reached. Nothing was changed, so it helps to try again.
 export class StoreUnreachable extends Error {
-  override name = "StoreUnavailable";
+  override name = "StoreUnreachable";
 }
 
 // What clients are told of an exception. Texts of ours are written for them. Those of the system, of libraries and of mistakes in the

@@ -4,7 +4,7 @@
 // Statements are plain SQL with parameters ?1, ?2 and so on. They keep to what SQLite and PostgreSQL have in common, except
 // that FOR UPDATE SKIP LOCKED may follow a SELECT; SQLite leaves it out.
 //
-// A call fails with StoreUnavailable when the database cannot be reached; then nothing was changed. It fails with
+// A call fails with StoreUnreachable when the database cannot be reached; then nothing was changed. It fails with
 // CommitUnknown when the database was lost in the middle of a change and cannot say whether it was made.
 
 // Time as the database has it, the same for all servers: leases and heartbeats are compared with no other clock.

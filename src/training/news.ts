@@ -36,7 +36,7 @@ const CLOCK_MS = 60_000;
 const SHORTEST_MS = 500;
 /** Rows of one statement. */
 const PAGE = 1_000;
-/** A watcher who missed more than this, or was away for longer, looks for itself. */
+/** A watcher who missed more than this, or was gone for longer, looks for itself. */
 const MOST_MISSED = 10_000;
 const LONGEST_AWAY_MS = 3600_000;
 

@@ -208,7 +208,7 @@ export class Policies {
     return step === IDENTITY_STEP || base.slots.keeps(this.#context.workspace.stepFolder(model.id, folder));
   }
 
-  /** How requests name the step in a folder; null if the owner has it not, or it was not loaded here. Owner null: any. */
+  /** How requests name the step in a folder; null if it is not this owner's, or was not loaded here. Owner null: anybody's. */
   nameOf(folder: string, owner: Owner): string | null {
     const found = this.#names.get(folder);
     return found !== undefined && (owner === null || owner === found.owner) ? found.name : null;

@@ -1,6 +1,6 @@
 // The adapters of a fleet. What adapter-slots.ts has loaded is wanted on every replica: one must have it before a load
-// counts as done, the others follow in the background. A replica that restarts or was away gets what it lacks and gives
-// up what nobody wants any more.
+// counts as done, the others follow in the background. A replica that restarted or was unreachable gets what it lacks and
+// gives up what nobody wants any more.
 
 import { EngineUnavailable } from "../../errors/faults.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";

@@ -1,5 +1,5 @@
 // Watches one server: is it up, what does it serve, how busy is it. Asks every two seconds. A server that has said
-// nothing for ten is away, whatever its connections look like.
+// nothing for ten is unreachable, whatever its connections look like.
 import type { HttpClient, Reply } from "./http-client.ts";
 import type { ServerFacts } from "./vllm-dialect.ts";
 

@@ -1,4 +1,4 @@
-// Connections to PostgreSQL.
+// Connections to PostgreSQL, what its errors mean for us, and our statements as its driver takes them.
 
 import { createHash } from "node:crypto";
 import pg from "pg";
@@ -102,7 +102,7 @@ const STATEMENTS = new Map<string, Statement>();
  * Writes ?1 as $1. Our statements have no question marks besides. `prepares`: every connection plans the statement once,
  * under a name that nothing else can have. Planning takes longer than most of our statements.
  */
-export function forPostgres(sql: string, values: SqlValue[], prepares: boolean): pg.QueryConfig {
+export function queryOf(sql: string, values: SqlValue[], prepares: boolean): pg.QueryConfig {
   let statement = STATEMENTS.get(sql);
   if (statement === undefined) {
     const text = sql.replace(/\?(\d+)/g, "$$$1");
@@ -126,7 +126,7 @@ function readInt8(text: string): number {
   return value;
 }
 
-// Connections to PostgreSQL. When the server is unreachable, calls wait for it a moment and then fail; all of them together try
+// When the server is unreachable, calls wait for it a moment and then fail; all of them together try
 // it again with growing pauses, so that many waiting calls do not become many attempts.
 
 /** How long a call waits for a server that cannot be reached. */
@@ -173,7 +173,7 @@ export class PostgresConnections {
     this.#pool.on("error", () => {});
   }
 
-  /** Throws StoreUnavailable. Whoever takes a connection releases it, with the error if it was lost. */
+  /** Throws StoreUnreachable. Whoever takes a connection releases it, with the error if it was lost. */
   async take(): Promise<pg.PoolClient> {
     const since = performance.now();
     for (;;) {

@@ -1,4 +1,5 @@
-// Opens a PostgreSQL database and brings its schema up to date.
+// Opens a PostgreSQL database: checks that it can be used and brings its schema up to date. Whatever is wrong is one line
+// for the operator, without the password.
 import pg from "pg";
 import { OperatorError } from "../../errors/faults.ts";
 import { forPostgres, MIGRATIONS, type Migration, newerSchema } from "../migrations.ts";
@@ -6,8 +7,8 @@ import type { Store } from "../store.ts";
 import { clientConfig, whyUnusable } from "./connections.ts";
 import { PostgresStore } from "./store.ts";
 
-// Brings the schema of a PostgreSQL database up to date. All missing migrations run in one transaction, so a failure
-// leaves the database as it was. Servers that start at once take turns.
+// All missing migrations run in one transaction, so a failure leaves the database as it was. Servers that start at once
+// take turns.
 
 /** The version is the number of migrations applied. No row = none. */
 const VERSION_TABLE = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
@@ -56,9 +57,6 @@ async function apply(client: Client, migration: Migration, version: number): Pro
     throw new OperatorError(`migration ${version} (${migration.name}) failed: ${why}`, { cause: error });
   }
 }
-
-// Opens a PostgreSQL database: checks that it can be used and brings its schema up to date. Whatever is wrong is one line
-// for the operator, without the password.
 
 const OLDEST_VERSION = 15;
 

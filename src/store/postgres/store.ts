@@ -1,4 +1,6 @@
-// The store in PostgreSQL.
+// The store in a PostgreSQL server, which several of our servers may share. Transactions are serializable: the server ends
+// one of two that get in each other's way, and it runs again here. Relaxed ones only lock the rows that they change: they
+// are many and short, and would end each other all the time.
 import type pg from "pg";
 import { CommitUnknown, StoreUnreachable } from "../../errors/faults.ts";
 import {
@@ -11,13 +13,13 @@ import {
   withinLimit,
 } from "../store.ts";
 import {
-  forPostgres,
   isDuplicate,
   isPooled,
   isTooSlow,
   lostConnection,
   lostRace,
   PostgresConnections,
+  queryOf,
   STATEMENT_MS,
   UNREACHABLE_MS,
   unavailable,
@@ -56,7 +58,7 @@ class Attempt<R> {
   }
 
   async run(work: (tx: Statements) => Promise<R>, options: AttemptOptions): Promise<R> {
-    const query = (sql: string, params: SqlValue[]) => this.#query(forPostgres(sql, params, options.prepares));
+    const query = (sql: string, params: SqlValue[]) => this.#query(queryOf(sql, params, options.prepares));
     const tx = new TransactionScope({
       run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
       get: async <Row>(sql: string, ...params: SqlValue[]) => (await query(sql, params)).rows[0] as Row | undefined,
@@ -125,10 +127,6 @@ function begin({ rowLocks, alone }: AttemptOptions): string {
     ${THIS_TRANSACTION}`;
 }
 
-// The store in a PostgreSQL server, which several of our servers may share. Transactions are serializable: the server ends
-// one of two that get in each other's way, and it runs again here. Relaxed ones only lock the rows that they change: they
-// are many and short, and would end each other all the time.
-
 const MAX_TRIES = 8;
 /** One that lost so many races, for example for a row that others change all the time, runs alone. */
 const MAX_TRIES_BESIDE_OTHERS = 3;
@@ -165,7 +163,7 @@ export class PostgresStore implements Store {
   }
 
   all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]> {
-    return this.#call(() => this.#statement<Row>((prepares) => forPostgres(sql, params, prepares)));
+    return this.#call(() => this.#statement<Row>((prepares) => queryOf(sql, params, prepares)));
   }
 
   transaction<R>(work: (tx: Statements) => Promise<R>, options: TransactionOptions = {}): Promise<R> {

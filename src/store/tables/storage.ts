@@ -1,8 +1,8 @@
-// Which folder belongs to this database, and steps whose files must go.
+// Which folder has the files of this database, and which files in it must go.
 import { randomUUID } from "node:crypto";
 import type { Statements, Store } from "../store.ts";
 
-// Which folder has the files of this database. Both have an identity: a database that meets another folder, or a folder
+// The database and its folder each have an identity: a database that meets another folder, or a folder
 // that meets another database, is noticed before anything is changed.
 
 export interface StorageIdentity {

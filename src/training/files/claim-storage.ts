@@ -75,7 +75,7 @@ async function readMarker(place: MarkerPlace): Promise<Marker | null> {
   );
 }
 
-// The marker of a shared folder (claim-storage.ts).
+/** The marker of a shared folder. */
 export class FolderMarker implements MarkerPlace {
   readonly name: string;
   readonly kind = "folder";

@@ -119,7 +119,7 @@ export class JobJournal {
 
   /**
    * Commits an event with this id and what belongs to it. A job goes on while the database is unreachable, so this waits for it.
-   * If it was lost in a commit and is away for long, the event shows later whether the commit took effect.
+   * If it was lost during a commit, the event shows afterwards whether the commit took effect.
    */
   async #record(relaxed: boolean, work: (tx: Tables, id: string) => Promise<JobEvent>): Promise<JobEvent> {
     const { transaction, eventTable, log } = this.#context;
