@@ -3,7 +3,7 @@
 
 import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { DISK_FULL, isDiskFull } from "../../errors/faults.ts";
+import { clientText, DISK_FULL, isDiskFull } from "../../errors/faults.ts";
 import type { TaskModel } from "../contract.ts";
 import type { FromTrainer, ToTrainer, WorkMessage } from "../process/trainer-process.ts";
 import { attentionBlock } from "./packing/pack-plan.ts";
@@ -37,15 +37,18 @@ async function work(message: WorkMessage): Promise<void> {
   }
 }
 
-/** A path of this machine. */
+/** What a job says of an exception whose text is not for clients, and of one of ours that names a file of this machine. */
+const UNEXPECTED = "the trainer met an unexpected error, which the server's log has";
+const UNUSABLE_FILE = "the trainer could not use a file, which the server's log names";
+
 const PATH = /(?:^|[\s"'(])(?:\/|[A-Za-z]:\\)\S/;
 
-/** Clients read the message as the error of their job. What names files of the server is for the log. */
+/** Clients read the message as the error of their job. */
 function toldOf(error: unknown): { message: string; detail?: string } {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === undefined && !PATH.test(message)) return { message };
-  return { message: `the trainer could not use a file${code === undefined ? "" : ` (${code})`}`, detail: message };
+  const text = clientText(error, UNEXPECTED);
+  const message = PATH.test(text) ? UNUSABLE_FILE : text;
+  const detail = error instanceof Error ? error.message : String(error);
+  return message === detail ? { message } : { message, detail };
 }
 
 async function resultOf({ type, task }: WorkMessage) {
