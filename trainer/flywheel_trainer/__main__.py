@@ -102,17 +102,22 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
             channel.send({"type": "done", "id": number, "result": result})
         except Cancelled:
             channel.send({"type": "cancelled", "id": number})
-        except (*FAULTS, OSError) as error:
-            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-            if isinstance(error, OSError) and not full:
+        except FAULTS as error:
+            fail(channel, number, str(error), world)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            channel.send({"type": "failed", "id": number, "message": DISK_FULL if full else str(error)})
-            if world.size > 1:
-                # other ranks may be in the middle of it
-                os._exit(1)
+            fail(channel, number, DISK_FULL, world)
         except torch.OutOfMemoryError:
             channel.send({"type": "failed", "id": number, "message": OUT_OF_MEMORY})
             os._exit(1)
+
+
+def fail(channel: Channel, number: int, message: str, world: World) -> None:
+    channel.send({"type": "failed", "id": number, "message": message})
+    if world.size > 1:
+        # other ranks may be in the middle of it
+        os._exit(1)
 
 
 def limits_answer(task: dict, device: torch.device, models: "Models", ranks: int) -> dict:

@@ -149,7 +149,6 @@ class TrainableModel:
             layer.forward = self._layer_forward(layer.forward)
         if mesh is not None:
             self._divide(mesh)
-        self.rows_done = 0
 
     def _divide(self, mesh: DeviceMesh) -> None:
         """One layer after the other, so that a GPU never holds more than its part and one layer.
@@ -196,7 +195,6 @@ class TrainableModel:
 
     def forward(self, batch: MicroBatch) -> Pass:
         rows = batch.rows
-        self.rows_done += len(rows.ids)
         self.recompute = batch.recompute
         padded = padded_rows(len(rows.ids)) if self.flex else len(rows.ids)
         pad = padded - len(rows.ids)
@@ -220,7 +218,6 @@ class TrainableModel:
         rows = Rows([0], [0], [Segment(0, 1, 0, -1)])
         rows.read_rows, rows.targets = [0], [0]
         out = self.forward(MicroBatch(rows, recompute=False)).logprobs
-        self.rows_done -= 1
         if torch.is_grad_enabled():
             out.backward(torch.zeros_like(out))
 

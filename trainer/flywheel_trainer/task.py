@@ -111,7 +111,8 @@ class _Runner:
         self.sequences = read_batch(task["batch"])
         self.params = flatten(adapter, model.device)
         self.memory = model.memory(task["activationBytes"])
-        self.rows_before = model.rows_done
+        # tokens that went forward and backward on this rank
+        self.rows = 0
         self.keeps_numbers = task.get("tokenNumbers") is not None
 
     def run(self, started: float) -> dict:
@@ -119,7 +120,6 @@ class _Runner:
         self._precompute()
         state = AdamState.load(task["optimizerState"], self.adapter, params, task["objective"]["kind"])
         gradient = torch.zeros_like(params)
-        self.rows_before = self.model.rows_done
         for index, plan in enumerate(task["steps"]):
             gradient.zero_()
             self.model.set_adapter(params, self.adapter, self.adapter.scale, gradient)
@@ -136,7 +136,7 @@ class _Runner:
         return self._finish(state, started)
 
     def _finish(self, state: AdamState, started: float) -> dict:
-        rows = sum(self.world.gather(self.model.rows_done - self.rows_before))
+        rows = sum(self.world.gather(self.rows))
         self.model.set_adapter(self.params, self.adapter, self.adapter.scale)
         if not self.model.finite_after_training(self.sequences[0].ids[:FEW]):
             cause = self._learning_rate(len(self.task["steps"]) - 1)
@@ -208,9 +208,7 @@ class _Runner:
             return None
         logprobs = old
         if needs == "current":
-            before = self.model.rows_done
             found = self._logprobs(sequences)
-            self.rows_before += self.model.rows_done - before  # not counted, as in _precompute
             logprobs = each_token(sequences, lambda s: found[s.index])
         return kl_mean(logprobs, old, reference, self.policy["loss"])
 
@@ -262,6 +260,7 @@ class _Runner:
                 continue
             members = batch.rows.sequences
             result = self.model.forward(batch)
+            self.rows += len(batch.rows.ids)
             logprobs, entropies = result.logprobs.detach().double().cpu(), result.entropies.double().cpu()
             fields = {"new_logprob": logprobs, "entropy": entropies}
             if self.policy is None:

@@ -25,10 +25,10 @@ export async function runPass(task: PassTask, { between, modelFor }: ModelHooks)
     maxBytes: task.activationBytes,
   };
   const gradients = new Map([...params].map(([name, values]) => [name, new Float32Array(values.length)]));
-  const before = model.rows;
-  let loss = 0;
+  let [loss, rows] = [0, 0];
   for (const { batch, keeping } of planMicroBatches(matrices, (index) => matrices[index]!.group, limits)) {
     const pass = await model.forward(batch, task.gradients === null ? "nothing" : keeping, between);
+    rows += batch.ids.length;
     const derivatives = new Float64Array(pass.logprobs.length);
     for (const [i, { sequence, token }] of batch.reads.entries()) {
       const { losses, logprobs } = matrices[sequence]!;
@@ -46,7 +46,7 @@ export async function runPass(task: PassTask, { between, modelFor }: ModelHooks)
   const active = activity(matrices);
   if (task.gradients !== null) saveGradients(task.gradients, gradients, active.activePositions);
   if (task.logprobs !== null) writeFileDurably(task.logprobs, matrices.map(bytesOf));
-  return { loss, ...active, rows: model.rows - before };
+  return { loss, ...active, rows };
 }
 
 async function readMatrices({ batch, loss, logprobs }: PassTask): Promise<ReadMatrix[]> {

@@ -58,8 +58,6 @@ interface Parts {
 export class TrainableModel {
   readonly config: ModelConfig;
   readonly rank: number;
-  /** Rows that went forward so far. */
-  rows = 0;
   readonly #positionsPerBlock: number | null;
   readonly #parts: Parts;
   #lora: Feeds[] = [];
@@ -114,7 +112,6 @@ export class TrainableModel {
       x = y;
     }
     await between();
-    this.rows += batch.ids.length;
     const result = await this.#parts.head.run(joinSlices(x), batch.reads, keeping !== "nothing");
     return { ...result, batch, inputs, kept };
   }
