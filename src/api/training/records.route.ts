@@ -29,17 +29,17 @@ import { invalid, readQuery } from "./validation.ts";
 
 // The record of a job as clients see it: rows of groups, and one trajectory with its tokens.
 
-function presentGroup({ group, sent, tries }: KeptGroup): GroupRow {
+function presentGroup({ group, sent, rollouts }: KeptGroup): GroupRow {
   const { rewards, size, task, notes } = sent;
   const average = rewards.length > 0 ? mean(rewards) : null;
   const verdicts: Record<string, number> = {};
-  for (const { status } of tries ?? []) verdicts[status] = (verdicts[status] ?? 0) + 1;
+  for (const { status } of rollouts ?? []) verdicts[status] = (verdicts[status] ?? 0) + 1;
   return {
     ...{ id: String(group), group, task, rewards, mean: average },
     spread: average === null ? null : Math.sqrt(mean(rewards.map((reward) => (reward - average) ** 2))),
     verdicts,
     trajectories: Array.from({ length: size }, (_, i) => {
-      const verdict = tries?.[i];
+      const verdict = rollouts?.[i];
       return {
         ...{ trajectory: i, reward: rewards[i] ?? null, ...presentVerdict(verdict) },
         ...{ tokens: verdict?.tokens ?? null, trainable_tokens: verdict?.trainableTokens ?? null },

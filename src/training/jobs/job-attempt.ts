@@ -149,11 +149,14 @@ export class JobAttempts {
   }
 
   /** A record that cannot be written does not keep the job from training. */
-  async #keepPrepared({ job, files, room, signal }: Attempt, { prepared: { tries, groups } }: JobWork): Promise<void> {
+  async #keepPrepared(
+    { job, files, room, signal }: Attempt,
+    { prepared: { rollouts, groups } }: JobWork,
+  ): Promise<void> {
     const { jobTable, records, log } = this.#context;
     if (!records.keeps) return;
     try {
-      const bytes = await writePrepared(files.prepared, tries, groups, room.take);
+      const bytes = await writePrepared(files.prepared, rollouts, groups, room.take);
       await records.publish(files.prepared, "prepared", job, { signal, patient: true });
       await jobTable.addRecordBytes(job.id, bytes);
     } catch (error) {

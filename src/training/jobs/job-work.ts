@@ -59,7 +59,7 @@ export interface JobWork {
   optimizer: OptimizerConfig;
   report: JobReport;
   /** For the job's record. */
-  prepared: { tries: PreparedRollout[]; groups: number };
+  prepared: { rollouts: PreparedRollout[]; groups: number };
   /** For the gradient_step event of this step of the plan. ART reads the number of steps from `num_sequences`. */
   eventMetrics(index: number): Record<string, number>;
   /** Metrics of the new policy step. */
@@ -114,7 +114,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
-    prepared: { tries: rolloutsOf(prepared, plan), groups: prepared.groups.length },
+    prepared: { rollouts: rolloutsOf(prepared, plan), groups: prepared.groups.length },
     eventMetrics: () => jobMetrics,
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     rewardStdDev: rewards.reward_std_dev ?? null,
@@ -144,7 +144,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
-    prepared: { tries: preparedExamples(prepared, plan), groups: report.length },
+    prepared: { rollouts: preparedExamples(prepared, plan), groups: report.length },
     eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
     rewardStdDev: null,

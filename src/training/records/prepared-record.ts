@@ -35,6 +35,7 @@ export type RolloutVerdict = Omit<PreparedRollout, "group" | "sequences">;
 export interface PreparedRow {
   /** Number of the line of its first trajectory. */
   line: number;
+  /** Files have them under this name. */
   tries: RolloutVerdict[];
 }
 
@@ -50,10 +51,10 @@ export interface KeptSequence {
   stepTokens?: number;
 }
 
-/** `tries` are in the order of their groups. Groups without any have a row too. Returns the size of the file. */
+/** The rollouts are in the order of their groups. Groups without any have a row too. Returns the size of the file. */
 export async function writePrepared(
   path: string,
-  tries: Iterable<PreparedRollout>,
+  rollouts: Iterable<PreparedRollout>,
   groups: number,
   take: TakeBytes,
 ): Promise<number> {
@@ -68,7 +69,7 @@ export async function writePrepared(
     }
   };
   try {
-    for (const { group: own, sequences, ...verdict } of tries) {
+    for (const { group: own, sequences, ...verdict } of rollouts) {
       await giveWay();
       await rowsUntil(own);
       row.tries.push(verdict);

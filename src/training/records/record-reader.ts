@@ -34,7 +34,7 @@ export interface KeptGroup {
   group: number;
   sent: SentRow;
   /** One per trajectory; null before the job prepared its data. */
-  tries: RolloutVerdict[] | null;
+  rollouts: RolloutVerdict[] | null;
 }
 
 export interface KeptTrajectory {
@@ -76,7 +76,7 @@ export class RecordReader {
   async groups(from: number, to: number): Promise<KeptGroup[]> {
     const prepared = this.#prepared ? await all<PreparedRow>(this.#prepared.rows(from, to)) : [];
     const sent = await all<SentRow>(this.#sent.rows(from, to));
-    return sent.map((row, i) => ({ group: from + i, sent: row, tries: prepared[i]?.tries ?? null }));
+    return sent.map((row, i) => ({ group: from + i, sent: row, rollouts: prepared[i]?.tries ?? null }));
   }
 
   /** null if there is no such trajectory. */
@@ -88,7 +88,7 @@ export class RecordReader {
     const groupText = isExample ? null : await first(this.#sent.lines(line + size, line + size + 1));
     return {
       ...{ group, groupText, text: (await first(this.#sent.lines(line + trajectory, line + trajectory + 1)))! },
-      verdict: group.tries?.[trajectory] ?? null,
+      verdict: group.rollouts?.[trajectory] ?? null,
       sequences: await this.#sequences(index, trajectory),
     };
   }
