@@ -1,7 +1,16 @@
 // The archive with what made the bundled model, unpacked as its card says.
 
 import { execFile, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -24,8 +33,9 @@ needing(XZ, POSIX).describe("the recipe", () => {
     for (const name of ["package.json", "tsconfig.json", "models/flywheel-mini/chat_template.jinja"]) {
       copyFileSync(fromRepository(name), join(root, name));
     }
-    for (const name of ["node_modules", "dist"]) symlinkSync(fromRepository(name), join(root, name));
+    for (const name of ["node_modules", "dist", "bin"]) symlinkSync(fromRepository(name), join(root, name));
     await run("tar", ["-C", model, "-xf", fromRepository("models/flywheel-mini/recipe.tar.xz")]);
+    await run(process.execPath, [fromRepository("node_modules/typescript/bin/tsc"), "-p", join(model, "recipe")]);
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -39,9 +49,7 @@ needing(XZ, POSIX).describe("the recipe", () => {
     expect(named.filter((path) => !existsSync(join(model, path)))).toEqual([]);
   });
 
-  it("compiles, and draws the held-out cases that the evaluation asks", async () => {
-    const tsc = fromRepository("node_modules/typescript/bin/tsc");
-    await run(process.execPath, [tsc, "-p", join(model, "recipe")]);
+  it("draws the held-out cases that the evaluation asks", async () => {
     const draw = `const { heldOutCases } = await import(process.argv[1]);
       console.log(JSON.stringify(heldOutCases("eval", 200)));`;
     const node = ["--input-type=module", "-e", draw, join(model, "recipe/dist/cases.js")];
@@ -55,6 +63,19 @@ needing(XZ, POSIX).describe("the recipe", () => {
       ...rest,
     }));
     expect(asked).toEqual(heldOutCases(200).map(({ id: _, source: __, ...one }) => one));
+  });
+
+  it("finishes a model: adds what a training job learned to its weights", async () => {
+    const messages = [
+      { role: "user", content: "Say yes." },
+      { role: "assistant", content: "Yes." },
+    ];
+    const [examples, out] = [join(root, "examples.jsonl"), join(root, "finished")];
+    writeFileSync(examples, `${JSON.stringify({ messages })}\n`.repeat(20));
+    const start = fromRepository("test/fixtures/llama");
+    const { stdout } = await run(process.execPath, [join(model, "recipe/finish.mjs"), start, examples, out]);
+    expect(stdout).toBe(`merged 14 linear layers into ${join(out, "model.safetensors")}\n`);
+    expect(existsSync(join(out, "model.safetensors"))).toBe(true);
   });
 
   it("passes its own tests", async () => {
