@@ -1,5 +1,5 @@
 // Builds the serving graph of a checkpoint. One run advances any number of sequences by one token each and one sequence
-// by a prefill chunk. Reads the weights tensor by tensor. A map that is stored rounded is read and rounded in pieces,
+// by a prefill chunk. Reads the weights tensor by tensor. A linear layer that is stored rounded is read and rounded in pieces,
 // and is never whole in float32.
 //
 // Inputs, beside those of attention (attention/served-attention.ts) and lora/served-lora.ts:

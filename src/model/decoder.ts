@@ -1,5 +1,5 @@
 // The one definition of a decoder-only transformer, as a traced function. Serving and training both use it. They differ
-// in how attention sees the past and in what a linear map is (plain, rounded, with adapters), and pass these in.
+// in how attention sees the past and in what a linear layer is (plain, rounded, with adapters), and pass these in.
 // Families differ in norms, rotation, MLP and factors; a part that a family does not have changes nothing.
 
 import type { Graph, Value } from "../graph/graph.ts";
@@ -44,7 +44,7 @@ export interface LayerParts {
   norms: LayerNorms;
   /** null = no rotation. */
   rope: Rope | null;
-  /** The stored maps of a site as one map. */
+  /** The stored linear layers of a site as one. */
   linear(g: Graph, site: Site, x: Value): Value;
   /** In place of the MLP; null = an MLP. */
   experts: ExpertParts | null;

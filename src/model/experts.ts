@@ -1,5 +1,5 @@
 // Sparse experts: a router chooses a few small MLPs for each row, and only those are computed. The rows of all choices
-// are put in the order of their experts, go through the experts' maps as through one map, and come back. What a row gets
+// are put in the order of their experts, go through the experts' linear layers as through one, and come back. What a row gets
 // does not depend on the other rows: each product has its own rows, and a row's results are added in the order of its
 // choices.
 

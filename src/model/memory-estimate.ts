@@ -1,4 +1,4 @@
-// How much memory a model takes, computed from its configuration alone. The linear maps are in the chosen type; the
+// How much memory a model takes, computed from its configuration alone. The linear layers are in the chosen type; the
 // embedding keeps its stored one; norms, biases, routers and learned positions are float32. Adapters are not counted.
 
 import { blockBytes, type CacheType } from "./attention/cache-type.ts";
@@ -11,7 +11,7 @@ export interface MemoryEstimate {
   parameters: number;
   /** Of all weights in memory. */
   weightBytes: number;
-  /** Of the linear maps among them. The runtime has them twice while it loads. */
+  /** Of the linear layers among them. The runtime has them twice while it loads. */
   mapBytes: number;
   /** Of the keys and values of one token. */
   cacheBytesPerToken: number;
@@ -44,7 +44,7 @@ export function estimateMemory(
     else if (spec.shape.length === 1 || wide.has(spec)) otherBytes += 4 * size;
     else if (spec !== head) mapBytes += linearBytes(spec, type);
   }
-  // The output head is a linear map of its own, also where the checkpoint has it only as the embedding.
+  // The output head is a linear layer of its own, also where the checkpoint has it only as the embedding.
   mapBytes += linearBytes(head ?? embedding, type === "int4" ? "int8" : type);
   return {
     ...{ parameters, weightBytes: mapBytes + otherBytes, mapBytes },

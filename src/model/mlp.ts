@@ -8,7 +8,7 @@ export type MlpConfig = Pick<ModelConfig, "activation" | "intermediateSize">;
 
 export type MlpSite = "gateUp" | "down";
 
-/** The stored maps of a site as one map. */
+/** The stored linear layers of a site as one. */
 export type MlpLinear = (g: Graph, site: MlpSite, x: Value) => Value;
 
 /** down(activation(gate(x)) * up(x)) */

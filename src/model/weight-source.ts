@@ -80,7 +80,7 @@ export class WeightSource {
     return weights;
   }
 
-  /** The stored maps of a site, or some of them, as one map. x as for `linear`. */
+  /** The stored linear layers of a site, or some of them, as one. x as for `linear`. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = this.#mapsOf(layer, site)): Value {
     return linear(g, x, this.#weightsOf(layer, maps), this.#type);
   }
@@ -100,7 +100,7 @@ export class WeightSource {
     return throughWeights(g, dy, this.#routerWeights(layer), "float32");
   }
 
-  /** One expert's maps of a site as one map. x as for `linear`. */
+  /** One expert's linear layers of a site as one. x as for `linear`. */
   expertSite(g: Graph, layer: number, expert: number, site: MlpSite, x: Value): Value {
     const map = (rows: Value) => linear(g, rows, this.#expertWeights(layer, expert, site), this.#type);
     return this.#type === "int4" && !hasKernels ? withCompanion(g, x, map) : map(x);
@@ -158,13 +158,13 @@ export class WeightSource {
   #rowsOf(parts: readonly LinearTensors[]): MatrixRows {
     const tensors = parts.map(({ weight }) => this.#checkpoint.tensor(weight.name));
     if (parts.some(({ transposed }) => transposed)) {
-      if (tensors.length > 1) throw new Error("transposed maps of a site are stored as one");
+      if (tensors.length > 1) throw new Error("transposed linear layers of a site are stored as one");
       return rowsOfTransposed(tensors[0]!);
     }
     return rowsOfTensors(tensors);
   }
 
-  /** [out]; null if no map has a bias. */
+  /** [out]; null if no linear layer has a bias. */
   #biasOf(parts: readonly LinearTensors[]): Float32Array | null {
     if (parts.every(({ bias }) => bias === null)) return null;
     const values = parts.map(({ weight, bias }) =>

@@ -66,7 +66,7 @@ def load_adapter(folder: str, layers: int) -> Adapter:
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
         layer, linear, _ = missing.split(".")
-        raise AdapterError(f"the adapter has no weights for {linear} in layer {layer}; it must cover every map")
+        raise AdapterError(f"the adapter has no weights for {linear} in layer {layer}; it must cover every linear layer")
     if len(found) > len(names):
         raise AdapterError(f"the adapter is for a model of more than {layers} layers")
     return Adapter(

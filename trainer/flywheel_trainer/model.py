@@ -1,4 +1,4 @@
-"""The base model with LoRA in every linear map, as a function from rows to log-probabilities.
+"""The base model with LoRA in every linear layer, as a function from rows to log-probabilities.
 
 `AutoModelForCausalLM` loads the body. Its weights stay frozen in one type; the factors are float32 and are cast where
 they are used. The model's own head is never called: `head` computes only the rows that predict a trained token, and
@@ -256,7 +256,7 @@ def row_bytes(config, dtype: torch.dtype, device: torch.device) -> tuple[int, in
     heads = config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or hidden // heads
     projected = (heads + 2 * config.num_key_value_heads) * head_dim
-    # inputs of the maps, results of rotation and activation; what layers add to is float32
+    # inputs of the linear layers, results of rotation and activation; what layers add to is float32
     layer = size * (5 * hidden + 3 * projected + 4 * wide) + 4 * 2 * hidden
     # input and output of a product in float64, and their gradients
     product = 2 * 8 * (hidden + wide) if widens(dtype, device) else 0
@@ -280,7 +280,7 @@ def check_trainable(model) -> None:
             except AttributeError:
                 found = None
             if not isinstance(found, nn.Linear):
-                raise ModelError(f"models of type {kind} cannot be trained: layer {index} has no linear map {path}")
+                raise ModelError(f"models of type {kind} cannot be trained: layer {index} has no linear layer {path}")
     scaled = {name: getattr(config, name, None) for name in ("final_logit_softcapping", "logit_scale")}
     used = next((name for name, value in scaled.items() if value not in (None, 1, 1.0)), None)
     if used is not None:

@@ -37,7 +37,7 @@ export function kernelAttention(
   return {
     attend(at, layer, { all, normed, rope }, wanted) {
       const cache = g.input(`cache.${layer}`, ["places", blockElements(config, positionsPerBlock)], cacheType);
-      // It reads queries, keys and values where the map left them, and rotates them itself.
+      // It reads queries, keys and values where the linear layer left them, and rotates them itself.
       const turn = [rope?.cos ?? null, rope?.sin ?? null];
       const operands = [normed ?? all, all, ...turn, cache, spans, blocks, ...(wanted === null ? [] : [wanted])];
       const shape = [wanted === null ? "n" : "m", 1, config.numHeads * config.headDim];

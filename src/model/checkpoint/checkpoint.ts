@@ -55,7 +55,7 @@ export function openCheckpoint(path: string): Checkpoint {
   const config = readModelConfig(path);
   const files = isFile ? openGgufWeights(path) : openWeightFiles(path);
   try {
-    // GGUF files store every map [out, in], those of GPT-2 too.
+    // GGUF files store every linear layer [out, in], those of GPT-2 too.
     const tensors = expectedTensors(config, tensorPrefix(config, files), isFile ? false : undefined);
     const used = new Set<string>();
     for (const { name, shape } of eachTensor(tensors)) {

@@ -32,7 +32,7 @@ export interface ExpertsTensors {
 }
 
 export interface LayerTensors {
-  /** The stored maps. */
+  /** The stored linear layers. */
   linears: Readonly<Partial<Record<LinearName, LinearTensors>>>;
   /** [hidden] each. */
   norms: Readonly<Record<keyof NormNames, NormTensors | null>>;
@@ -53,7 +53,7 @@ export interface ModelTensors {
   layers: readonly LayerTensors[];
 }
 
-/** [out, in] of a linear map. */
+/** [out, in] of a linear layer. */
 export function linearShape(config: ModelConfig, name: LinearName): readonly [number, number] {
   const { hiddenSize: hidden, intermediateSize: inner, numHeads, numKvHeads, headDim } = config;
   const [queries, keys] = [numHeads * headDim, numKvHeads * headDim];
@@ -65,13 +65,13 @@ export function linearShape(config: ModelConfig, name: LinearName): readonly [nu
   return shapes[name];
 }
 
-/** Inputs and outputs of the stored maps of a site as one map. */
+/** Inputs and outputs of the stored linear layers of a site as one. */
 export function siteShape(config: ModelConfig, layer: number, site: Site): { inputs: number; out: number } {
   const shapes = config.layers[layer]!.maps[site].map((name) => linearShape(config, name));
   return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };
 }
 
-/** The module of a linear map inside a layer, as Hugging Face names it: "self_attn.q_proj". */
+/** The module of a linear layer inside a decoder layer, as Hugging Face names it: "self_attn.q_proj". */
 export function modulePath(config: ModelConfig, name: LinearName): string {
   return familyNamed(config.family).names.modules[name];
 }

@@ -43,7 +43,7 @@ export interface LayerConfig {
   window: number | null;
   /** null = queries and keys are not rotated. */
   rope: RopeSpec | null;
-  /** The stored maps of each site; none where experts do the work. */
+  /** The stored linear layers of each site; none where experts do the work. */
   maps: SiteMaps;
   /** In place of the MLP; null = an MLP. */
   experts: ExpertsConfig | null;

@@ -80,7 +80,7 @@ export interface FamilyTraits extends ModelTraits {
   windows: readonly (number | null)[];
   /** Whether each layer rotates its queries and keys; null = all do. */
   rotates: readonly boolean[] | null;
-  /** The stored maps of each site. */
+  /** The stored linear layers of each site. */
   maps: SiteMaps;
   /** When config.json does not say; null = it must. */
   intermediateSize: number | null;

@@ -1,4 +1,4 @@
-// GPT-2: learned positions instead of rotation, layer norms with biases, a plain MLP, fused query-key-value maps, and
+// GPT-2: learned positions instead of rotation, layer norms with biases, a plain MLP, fused query-key-value linear layers, and
 // weights stored [in, out] (Conv1D).
 
 import { type Family, plainTraits } from "./family.ts";

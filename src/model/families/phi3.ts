@@ -1,4 +1,4 @@
-// Phi-3, Phi-3.5-mini, Phi-4 and Phi-4-mini: Llama with fused query-key-value and gate-up maps. The long versions have
+// Phi-3, Phi-3.5-mini, Phi-4 and Phi-4-mini: Llama with fused query-key-value and gate-up linear layers. The long versions have
 // rotary factors for short and for long contexts; Phi-4-mini rotates a part of each head.
 
 import { type Family, llamaNaming, plainTraits } from "./family.ts";

@@ -1,27 +1,27 @@
 // How checkpoints of a family name their tensors. Adapters name their modules in the same way.
 
-// The linear maps of a layer. The decoder knows four sites: places where maps with the same input meet. A checkpoint
-// stores one or more maps per site, and adapters change stored maps.
+// The linear layers of a decoder layer. The decoder knows four sites: places where linear layers with the same input
+// meet. A checkpoint stores one or more per site, and adapters change stored ones.
 
-/** Maps that a layer may store, in the order in which adapters list them. */
+/** Those that a decoder layer may store, in the order in which adapters list them. */
 export const LINEAR_NAMES = ["q", "k", "v", "qkv", "o", "gate", "up", "gate_up", "down"] as const;
 export type LinearName = (typeof LINEAR_NAMES)[number];
 
 export const SITES = ["qkv", "o", "gateUp", "down"] as const;
 export type Site = (typeof SITES)[number];
 
-/** The stored maps of each site, in order of their outputs. */
+/** Those of each site, in order of their outputs. */
 export type SiteMaps = Readonly<Record<Site, readonly LinearName[]>>;
 
 export const SEPARATE_MAPS: SiteMaps = { qkv: ["q", "k", "v"], o: ["o"], gateUp: ["gate", "up"], down: ["down"] };
 export const FUSED_MAPS: SiteMaps = { qkv: ["qkv"], o: ["o"], gateUp: ["gate_up"], down: ["down"] };
 
-/** The sites of a layer that have maps. */
+/** The sites of a decoder layer that have any. */
 export function sitesOf({ maps }: { maps: SiteMaps }): Site[] {
   return SITES.filter((site) => maps[site].length > 0);
 }
 
-/** The stored maps of a layer, in the order of LINEAR_NAMES. */
+/** The stored linear layers of a decoder layer, in the order of LINEAR_NAMES. */
 export function mapsOf({ maps }: { maps: SiteMaps }): LinearName[] {
   const stored = new Set(Object.values(maps).flat());
   return LINEAR_NAMES.filter((name) => stored.has(name));
@@ -34,7 +34,7 @@ export interface TensorNames {
   /** The list of layers: "layers" in "model.layers.0.mlp". */
   layers: string;
   finalNorm: string;
-  /** The module of each linear map inside a layer. */
+  /** The module of each linear layer inside a decoder layer. */
   modules: Readonly<Record<LinearName, string>>;
   /** Whether linear weights are stored [in, out]. */
   transposed: boolean;

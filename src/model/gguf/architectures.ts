@@ -60,7 +60,7 @@ const GPT2_MODULES = {
   ...{ attn_norm: "ln_1", attn_qkv: "attn.c_attn", attn_output: "attn.c_proj" },
   ...{ ffn_norm: "ln_2", ffn_up: "mlp.c_fc", ffn_down: "mlp.c_proj" },
 };
-/** Tensors [experts, out, in] with the maps of all experts of a layer. */
+/** Tensors [experts, out, in]: the linear layers of all experts of a decoder layer. */
 const STACKED: Readonly<Record<string, string>> = {
   ...{ ffn_gate_exps: "gate_proj", ffn_up_exps: "up_proj", ffn_down_exps: "down_proj" },
 };
@@ -114,7 +114,7 @@ export function transformersName(
   return isKnown ? `${path}.${kind}` : null;
 }
 
-/** Whether a tensor holds the maps of all experts of a layer. */
+/** Whether a tensor holds the linear layers of all experts of a decoder layer. */
 export function isStacked(name: string): boolean {
   return Object.hasOwn(STACKED, name.split(".")[2] ?? "");
 }

@@ -1,11 +1,11 @@
-// A linear map of the model as graph nodes, in the weight type that the operator chose.
+// A linear layer of the model as graph nodes, in the weight type that the operator chose.
 //  float32  the runtime's packed matrix product.
 //  int8     weights: one byte each, one scale per output. Activations: two digits of one byte with one scale per row, so
 //           a row's result does not depend on other rows. The products are exact integers. In operations of the runtime,
 //           the two digits of a row go through one product as two rows, so each weight is read once; a second product
 //           weighs and adds them.
 //  int4     weights: 32 inputs share a scale. Activations are rounded per 32 inputs of the same row.
-// The native module does all of an int8 or int4 map in one operation (native/linear/linear.c).
+// The native module does all of an int8 or int4 linear layer in one operation (native/linear/linear.c).
 
 import { FLYWHEEL, type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
 import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../../graph/ops.ts";
@@ -60,7 +60,7 @@ function int4Weights(g: Graph, { name, weight }: LinearWeights): [Value, Value] 
   ];
 }
 
-/** int4 needs a multiple of 32 inputs. Other maps stay int8. */
+/** int4 needs a multiple of 32 inputs. Other linear layers stay int8. */
 function usableType(type: WeightType, inputs: number): WeightType {
   return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
 }

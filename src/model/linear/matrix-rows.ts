@@ -1,4 +1,4 @@
-// The weights of a linear map, read in pieces of some rows, so that a large map is never whole in memory as float32.
+// The weights of a linear layer, read in pieces of some rows, so that a large one is never whole in memory as float32.
 
 import type { TensorReader } from "../checkpoint/checkpoint.ts";
 

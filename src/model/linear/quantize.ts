@@ -1,4 +1,4 @@
-// Rounds the weights of a linear map W [out, in] into the layouts of the runtime's kernels. Results fill the given
+// Rounds the weights of a linear layer W [out, in] into the layouts of the runtime's kernels. Results fill the given
 // memory, or new memory.
 
 import { eachPiece, type MatrixRows, PIECE_ROWS } from "./matrix-rows.ts";

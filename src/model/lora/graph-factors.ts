@@ -29,7 +29,7 @@ const STEADY_STEPS = 32;
 
 export class GraphFactors implements ServedFactors {
   readonly #config: ModelConfig;
-  /** The different numbers of maps that sites have. */
+  /** The different numbers of linear layers that sites have. */
   readonly #partCounts: ReadonlySet<number>;
   readonly #adapters = new Map<number, LoraAdapter>();
   /** Keyed by their slots, least recently used first. */

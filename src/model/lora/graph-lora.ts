@@ -2,7 +2,7 @@
 // a mask per row, 0 or the scale, picks the row's own: y += ((x · A) * mask) · B. In a step without adapters the factors
 // have rank 0. That costs no arithmetic, but each input still costs a microsecond.
 //
-// A map made of p stored maps (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
+// A linear layer made of p stored ones (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
 // of that adapter's factor for that part; B holds each part's factor in the outputs of that part, zeros elsewhere.
 // `rank` is the same power of two for all slots. So a row's sum splits at the same places whatever its slot is, and the
 // result does not depend on who else is in the batch.

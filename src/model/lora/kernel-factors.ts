@@ -74,7 +74,7 @@ export class KernelFactors implements ServedFactors {
   }
 }
 
-/** Maps without a pair keep what lies at their places: nothing reads it. */
+/** Linear layers without a pair keep what lies at their places: nothing reads it. */
 function writeSite(
   memory: Float32Array,
   rank: number,

@@ -1,4 +1,4 @@
-// Adapters of the serving graph as one operation of the native module for each map (native/adapters/lora.c). All adapters lie in
+// Adapters of the serving graph as one operation of the native module for each linear layer (native/adapters/lora.c). All adapters lie in
 // one memory, each in one piece, and a row says where its adapter begins. So a step with other adapters lays nothing
 // out, and a row costs what its own adapter costs.
 
@@ -20,11 +20,11 @@ export interface SitePlace {
   layer: number;
   maps: readonly LinearName[];
   inputs: number;
-  /** Of each map. */
+  /** Of each linear layer. */
   outputs: readonly number[];
   /** Numbers of the adapter before this site, without the header and divided by the rank. */
   place: number;
-  /** The flag of the first map. */
+  /** The flag of the first linear layer. */
   firstFlag: number;
 }
 

@@ -1,4 +1,4 @@
-// A LoRA adapter in memory: for each adapted linear map W of the model, W x becomes W x + scale * B (A x). Its version
+// A LoRA adapter in memory: for each adapted linear layer W of the model, W x becomes W x + scale * B (A x). Its version
 // is a hash of exactly what changes the model's output. So two adapters with the same version are interchangeable, and
 // caches can use it as a key. peft.ts reads and writes files.
 
@@ -14,7 +14,7 @@ export interface LoraPair {
   b: Float32Array;
 }
 
-/** The adapted linear maps of one layer. Absent ones stay as in the base model. */
+/** The adapted linear layers of one decoder layer. Absent ones stay as in the base model. */
 export type LoraLayer = Partial<Readonly<Record<LinearName, LoraPair>>>;
 
 export interface LoraContent {

@@ -1,4 +1,4 @@
-// Makes the first adapter of a model: LoRA on every linear map of every layer, with A random and B zero, so it changes
+// Makes the first adapter of a model: LoRA on every linear layer, with A random and B zero, so it changes
 // nothing until it is trained. Also copies the files of a step, for forks and rollbacks.
 
 import { copyFileSync, linkSync, mkdirSync, readdirSync } from "node:fs";

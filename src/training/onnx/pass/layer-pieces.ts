@@ -5,7 +5,7 @@
 // from them, which costs little. So the backward pass never multiplies with a forward weight.
 //
 // Values, all with n rows: x = input of the layer · q, k, v · attended · y = output of the layer · kept.GROUP and
-// narrow.SITE = kept results of linear maps · d… = gradient of … · a.SITE and b.GROUP = LoRA factors (lora-sites.ts).
+// narrow.SITE = kept results of linear layers · d… = gradient of … · a.SITE and b.GROUP = LoRA factors (lora-sites.ts).
 
 import { gradients } from "../../../graph/grad.ts";
 import { type Dim, Graph, type Value } from "../../../graph/graph.ts";
@@ -31,8 +31,8 @@ import {
 } from "./lora-sites.ts";
 import type { Piece } from "./stage.ts";
 
-// Experts in the pieces of a layer (layer-pieces.ts). Their weights and the router's stay as they are: only gradients
-// with respect to their inputs pass through them. The results of their products are kept for the backward pass.
+// The experts of a layer. Their weights and the router's stay as they are: only gradients with respect to their inputs pass
+// through them. The results of their products are kept for the backward pass.
 
 const KEPT_OF_EXPERTS = ["kept.router", "kept.experts.gateUp", "kept.experts.down"];
 
@@ -112,7 +112,7 @@ export interface LayerPieces {
   after: Piece;
 }
 
-/** Groups of linear maps whose results the backward pass needs, because they are inputs of a norm or an activation. */
+/** Groups of linear layers whose results the backward pass needs, because they are inputs of a norm or an activation. */
 export function keptGroups(config: ModelConfig, layer: number): Record<"before" | "after", (readonly LinearName[])[]> {
   const groups = (site: Site) => siteGroups(config, layer, site);
   return {

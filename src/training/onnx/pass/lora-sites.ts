@@ -1,5 +1,5 @@
-// LoRA factors in the layout of the training graphs. The maps of a site have the same input, so their factors A are
-// side by side, [in, columns], each padded to a power of two (model/lora/lora-products.ts). Maps whose
+// LoRA factors in the layout of the training graphs. The linear layers of a site have the same input, so their factors A are
+// side by side, [in, columns], each padded to a power of two (model/lora/lora-products.ts). Linear layers whose
 // results stay joined share one matrix B, [columns, out], where each fills its own outputs. Gradients have the same
 // layout.
 
@@ -12,7 +12,7 @@ import { eachPair, type LoraAdapter } from "../../../model/lora/lora-adapter.ts"
 import { narrowed, paddedRank, widened } from "../../../model/lora/lora-products.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
-/** Maps of a site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
+/** Linear layers of a site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
 export function siteGroups(config: ModelConfig, layer: number, site: Site): readonly (readonly LinearName[])[] {
   const maps = config.layers[layer]!.maps[site];
   return site === "gateUp" ? maps.map((name) => [name]) : [maps];
@@ -29,17 +29,17 @@ export function groupName(maps: readonly LinearName[]): string {
   return maps.join("+");
 }
 
-/** Total number of outputs of a group's maps. */
+/** Total number of outputs of a group's linear layers. */
 export function groupOut(config: ModelConfig, maps: readonly LinearName[]): number {
   return maps.reduce((sum, name) => sum + linearShape(config, name)[0], 0);
 }
 
-/** Name of a parameter in the optimizer: "3.q.a" is factor A of layer 3's query map. */
+/** Name of a parameter in the optimizer: "3.q.a" is factor A of the queries in layer 3. */
 export function parameterName(layer: number, name: LinearName, factor: "a" | "b"): string {
   return `${layer}.${name}.${factor}`;
 }
 
-/** Maps that the adapter leaves alone have no parameters, and training leaves them alone too. */
+/** Linear layers that the adapter leaves alone have no parameters, and training leaves them alone too. */
 export function parametersOf(adapter: LoraAdapter): NamedTensors {
   const params = new Map<string, Float32Array>();
   for (const { layer, name, pair } of eachPair(adapter.layers)) {
@@ -81,7 +81,7 @@ export function siteDeltas(
   return { narrow, deltas: parts.map((part, i) => widened(g, part, b[i]!)) };
 }
 
-/** Matrices to feed for these parameters; zeros for maps without any. */
+/** Matrices to feed for these parameters; zeros for linear layers without any. */
 export function siteMatrices(
   config: ModelConfig,
   rank: number,
@@ -131,7 +131,7 @@ export function addSiteGradients(
   }
 }
 
-/** Where each map is in the matrices of its site: its columns of A, and its rows and outputs of its group's B. */
+/** Where each linear layer is in the matrices of its site: its columns of A, and its rows and outputs of its group's B. */
 function partsOf(config: ModelConfig, rank: number, layer: number, site: Site) {
   const { inputs } = siteShape(config, layer, site);
   const padded = paddedRank(rank);
