@@ -48,27 +48,16 @@ const LOOK_MS = 100;
 const SAY_MS = 10_000;
 
 export async function createRemoteEngines(options: RemoteEnginesOptions): Promise<RemoteEngines> {
-  const { apiKey, front, vocabSize, maxModelLen, maxLoras, maxLoraRank, times, onNotice } = options;
-  const replicas = options.urls.map(readEngineUrl).map(({ url, maxInFlight }) => {
-    const model = { vocabSize, maxModelLen, maxLoras, maxLoraRank };
-    return new RemoteReplica({
-      url,
-      apiKey,
-      front,
-      maxInFlight,
-      ...model,
-      onNotice,
-      times,
-    });
-  });
+  const { urls, fleet, ...common } = options;
+  const replicas = urls.map((url) => new RemoteReplica({ ...common, ...readEngineUrl(url) }));
   try {
-    await firstReady(replicas, onNotice);
+    await firstReady(replicas, options.onNotice);
   } catch (error) {
     await Promise.all(replicas.map((replica) => replica.close()));
     throw error;
   }
   const flywheel = replicas.find(({ info }) => info !== null)!.isFlywheel;
-  return { engine: await FleetEngine.start(replicas, options.fleet), flywheel };
+  return { engine: await FleetEngine.start(replicas, fleet), flywheel };
 }
 
 /** Rejects when a server answers that cannot be used: it is the wrong one, or lacks a setting. */

@@ -91,40 +91,31 @@ function carries(a: number, b: number): number {
 // The reinforcement-learning loop as a client writes it: roll out groups with the newest policy, score them, train, repeat.
 // examples/07-train.mjs shows the same loop against your own server.
 
-export interface LoopOptions {
-  client: FlywheelClient;
-  baseModel: string;
-  task: DemoTask;
-  steps: number;
-  /** Called before each training job with the mean reward of its rollouts. */
-  onStep(step: number, reward: number): void;
-  /** No step starts after this time (performance.now()). */
-  deadline: number;
-}
-
 interface LoopResult {
   /** Mean reward of each step's rollouts, before training on them. */
   curve: number[];
   modelName: string;
 }
 
-async function trainOn(options: LoopOptions): Promise<LoopResult> {
-  const { client, task, steps, onStep, deadline } = options;
-  const model = await client.register({ project: "demo", name: task.name, base_model: options.baseModel });
+async function train(client: FlywheelClient, baseModel: string, task: DemoTask, seconds: number): Promise<LoopResult> {
+  const model = await client.register({ project: "demo", name: task.name, base_model: baseModel });
+  const config = { learning_rate: task.batch.learningRate, grad_accumulation_sequences: task.batch.accumulate };
   const curve: number[] = [];
-  for (let step = 0; step < steps && performance.now() < deadline; step++) {
-    const groups = await rollOut(options, model.name);
-    curve.push(meanReward(groups));
-    onStep(step, curve.at(-1)!);
-    await client.train(model.id, groups, {
-      config: { learning_rate: task.batch.learningRate, grad_accumulation_sequences: task.batch.accumulate },
-    });
+  const start = performance.now();
+  const elapsed = () => (performance.now() - start) / 1000;
+  for (let step = 0; step < MOST_STEPS && elapsed() < seconds; step++) {
+    const groups = await rollOut(client, task, model.name);
+    const reward = meanReward(groups);
+    curve.push(reward);
+    const drawn = `${bar(reward, 30)} ${reward.toFixed(2)}  ${sparkline(curve, 24)}`;
+    console.log(`  step ${String(step).padStart(2)}  ${drawn}  ${Math.round(elapsed())} s`);
+    await client.train(model.id, groups, { config });
   }
   return { curve, modelName: model.name };
 }
 
 /** One request makes all attempts at a prompt, so the prompt is computed once. */
-function rollOut({ client, task }: LoopOptions, model: string): Promise<TrajectoryGroup[]> {
+function rollOut(client: FlywheelClient, task: DemoTask, model: string): Promise<TrajectoryGroup[]> {
   return gatherGroups({
     scenarios: task.prompts(task.batch.prompts),
     groupSize: 1,
@@ -156,6 +147,7 @@ interface DemoOptions {
 
 const SEED = 1;
 const NEW_QUESTIONS = 24;
+const MOST_STEPS = 30;
 
 export function addDemoCommand(program: Command): void {
   program
@@ -231,25 +223,6 @@ async function demonstrate(url: string, apiKey: string, seconds: number, { svg, 
   if (svg !== undefined) draw(svg, results);
   if (!stop) announce(url, apiKey, results);
   return null;
-}
-
-async function train(client: FlywheelClient, baseModel: string, task: DemoTask, seconds: number): Promise<LoopResult> {
-  const seen: number[] = [];
-  const start = performance.now();
-  return trainOn({
-    client,
-    baseModel,
-    task,
-    steps: 30,
-    deadline: start + seconds * 1000,
-    onStep(step, reward) {
-      seen.push(reward);
-      const elapsed = `${Math.round((performance.now() - start) / 1000)} s`;
-      console.log(
-        `  step ${String(step).padStart(2)}  ${bar(reward, 30)} ${reward.toFixed(2)}  ${sparkline(seen, 24)}  ${elapsed}`,
-      );
-    },
-  });
 }
 
 /** Asks the base model and the policy the same new questions, greedily, and prints both scores. */

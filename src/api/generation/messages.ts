@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from "typebox";
 import type { Config } from "../../config/options.ts";
 import { invalidCombination, ServiceError } from "../../errors/service-error.ts";
 import { markNumbers } from "../../json/exact-json.ts";
+import { isJsonObject, type JsonObject } from "../../json/json.ts";
 import type { ChatMessage, ChatTool, ChatToolCall } from "../../text/messages.ts";
 import type { ChatInput } from "../../text/prompt.ts";
 import { PromptError } from "../../text/prompt-error.ts";
@@ -150,6 +151,19 @@ export function chatMessage(message: WireMessage, path: string, inner = new Inne
       : {}),
     ...((tool_call_id ?? null) === null ? {} : { toolCallId: tool_call_id! }),
     ...(tools?.length ? { tools: tools.map(chatTool) } : {}),
+  };
+}
+
+/** A function as other dialects describe it, with fields of any type. */
+export function functionTool(name: string, { description, parameters, strict }: JsonObject): WireTool {
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(typeof description === "string" ? { description } : {}),
+      ...(isJsonObject(parameters) ? { parameters } : {}),
+      ...(typeof strict === "boolean" ? { strict } : {}),
+    },
   };
 }
 

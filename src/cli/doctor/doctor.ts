@@ -24,7 +24,7 @@ import { checkTrainer } from "./trainer.check.ts";
 // Finds out what answers at a URL: whether it lives, speaks vLLM's dialect with token ids, and which model it serves.
 // Without these facts no other check makes sense.
 
-export interface Identity {
+export interface Examined {
   findings: Finding[];
   /** null when the other checks cannot run. */
   served: ReplicaModel | null;
@@ -36,7 +36,7 @@ const FOREIGN =
   "Flywheel sends token ids and needs token ids back. Point it at vLLM 0.17 or newer, or at another Flywheel server.";
 
 /** `ours` is our context length. */
-export async function identify(replica: Replica, ours: number): Promise<Identity> {
+export async function identify(replica: Replica, ours: number): Promise<Examined> {
   const health = await replica.get("/health");
   if (health.status !== 200) {
     const advice = "Wait until the replica has loaded its model, and look at its log.";
@@ -112,18 +112,12 @@ const GROUPS: readonly (readonly [string, (bench: Bench) => AsyncGenerator<Findi
   ["abort", checkAbort],
 ];
 
-interface Examination {
-  findings: Finding[];
-  /** null when the replica could not be examined. */
-  served: ReplicaModel | null;
-}
-
 /** `onFinding` hears of each finding when it is made. */
 export async function examine(
   replica: Replica,
   ours: OurSide,
   onFinding: (finding: Finding) => void,
-): Promise<Examination> {
+): Promise<Examined> {
   const findings: Finding[] = [];
   const found = (finding: Finding) => {
     findings.push(finding);
@@ -191,9 +185,9 @@ function printFinding(finding: Finding): void {
   for (const line of findingLines(finding)) console.log(line);
 }
 
-async function examineReplicas(config: Config, asJson: boolean): Promise<(Examination & { url: string })[]> {
+async function examineReplicas(config: Config, asJson: boolean): Promise<(Examined & { url: string })[]> {
   const ours = await ourSide(config);
-  const examined: (Examination & { url: string })[] = [];
+  const examined: (Examined & { url: string })[] = [];
   try {
     for (const { url } of config.engineUrl.map(readEngineUrl)) {
       if (!asJson) console.log(url);
@@ -232,7 +226,7 @@ function shapeOf(folder: string): ModelConfig | null {
   }
 }
 
-function printSummary({ findings, served }: Examination, ours: OurSide): void {
+function printSummary({ findings, served }: Examined, ours: OurSide): void {
   printCounts(findings);
   const misses = findings.some(({ advice }) => /Start vLLM with/.test(advice ?? ""));
   if (misses && served !== null && !served.isFlywheel) {

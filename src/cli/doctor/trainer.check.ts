@@ -97,20 +97,13 @@ export interface PythonProgram {
   env: Record<string, string>;
 }
 
-export interface TrainedModel {
-  /** Checkpoint folder. */
-  folder: string;
-  dtype: string;
-  rank: number;
-}
-
 /** PyTorch takes its time to import. */
 const LONGEST_MS = 300_000;
 
-/** Throws an Error whose message is the last line that Python wrote. */
-async function askPython(program: PythonProgram, { folder, dtype, rank }: TrainedModel): Promise<TrainerFacts> {
-  const args = ["-m", "flywheel_trainer.check", "--model", folder, "--dtype", dtype, "--rank", String(rank)];
-  const out = await output(program, args);
+/** `folder`: the checkpoint. Throws an Error whose message is the last line that Python wrote. */
+async function askPython(program: PythonProgram, folder: string, config: Config): Promise<TrainerFacts> {
+  const asked = ["--model", folder, "--dtype", config.trainerDtype, "--rank", String(config.loraRank)];
+  const out = await output(program, ["-m", "flywheel_trainer.check", ...asked]);
   // libraries may print before it
   return JSON.parse(out.trimEnd().split("\n").at(-1)!) as TrainerFacts;
 }
@@ -218,8 +211,7 @@ async function* checkEnvironment(config: Config, folder: string): AsyncGenerator
       return;
     }
     yield ok("python", `${version} at ${program.python}`);
-    const model = { folder, dtype: config.trainerDtype, rank: config.loraRank };
-    yield* checkFacts(await askPython(program, model), config);
+    yield* checkFacts(await askPython(program, folder, config), config);
   } catch (error) {
     yield wrong("python", `${program.python} fails: ${(error as Error).message}`, INSTALL);
   }

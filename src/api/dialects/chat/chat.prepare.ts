@@ -5,7 +5,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FinishReason } from "../../../engine/contract.ts";
 import { type ChatInput, type ChatPrompt, chatPrompt } from "../../../text/prompt.ts";
-import { type LengthRules, outputBudget, promptRoom } from "../../../text/prompt-length.ts";
+import { outputBudget, promptRoom } from "../../../text/prompt-length.ts";
 import { answer, type PrepareContext, type Reply } from "../../generation/answer.ts";
 import { grammarFor } from "../../generation/constraint.ts";
 import { buildRun, type GenerationPlan } from "../../generation/generation.ts";
@@ -119,7 +119,9 @@ export async function prepareChat(
   const length = lengthRules(body, maxModelLen);
   const logprobs = requestedLogprobs(body, model);
   const parsing = replyParsing(service, validated);
-  const prompt = await renderPrompt(service, body, parsing, length, client.id);
+  promptRoom(length);
+  checkTemplateTrust(body, service.config);
+  const prompt = await chatPrompt(service.text, templateInput(service, body, parsing, client.id), length);
   // A tokenizer may have more tokens than the model has rows.
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
@@ -188,18 +190,6 @@ function requestedLogprobs(body: ChatBody, model: ModelLease): LogprobCounts {
   const echoed = body.echo === true && body.stream !== true;
   const prompt = body.prompt_logprobs ?? (echoed ? (body.top_logprobs ?? 0) : null);
   return { top, prompt };
-}
-
-function renderPrompt(
-  service: Service,
-  body: ChatBody,
-  parsing: ReplyParsing,
-  length: LengthRules,
-  client: string,
-): Promise<ChatPrompt> {
-  promptRoom(length);
-  checkTemplateTrust(body, service.config);
-  return chatPrompt(service.text, templateInput(service, body, parsing, client), length);
 }
 
 /** What the chat template gets: without tools that the model must not see. `client` is the caller's id. */

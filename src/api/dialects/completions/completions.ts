@@ -118,13 +118,7 @@ async function prepareCompletion(
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();
     if (promptIndex > 0 && stopped.aborted) break; // nobody waits for the others
-    const { ids, text } = await readPrompt(
-      service,
-      prompt,
-      { addSpecialTokens: body.add_special_tokens ?? true },
-      length,
-      client.id,
-    );
+    const { ids, text } = await readPrompt(service, body, prompt, length, client.id);
     const chosen = toSamplingParams(body, service, {
       maxTokens: outputBudget({ contextLength: maxModelLen, promptTokens: ids.length, maxTokens }),
       logprobs: count,
@@ -184,11 +178,12 @@ async function prepareCompletion(
 /** The tokens the model sees, and their text. */
 async function readPrompt(
   { text: model, engine }: Service,
+  { add_special_tokens }: CompletionBody,
   prompt: Prompt,
-  options: { addSpecialTokens: boolean },
   length: LengthRules,
   client: string,
 ): Promise<{ ids: number[]; text: () => string }> {
+  const options = { addSpecialTokens: add_special_tokens ?? true };
   const whole = typeof prompt === "string" ? await encodeBounded(model, prompt, options, length, client) : prompt;
   const ids = fitTokens(whole, length);
   // Text needs this check too: a tokenizer may have more tokens than the model has rows.

@@ -1,7 +1,7 @@
 // A request of Anthropic's Messages API → a chat.
 import { invalidValue } from "../../../errors/service-error.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
-import { refuseContent, textAt, type WireMessage, type WireTool } from "../../generation/messages.ts";
+import { functionTool, refuseContent, textAt, type WireMessage, type WireTool } from "../../generation/messages.ts";
 import { effortFields } from "../../generation/openai-extensions.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { MessagesBody, PromptBody } from "./messages.schema.ts";
@@ -124,7 +124,7 @@ export function promptOf(body: PromptBody, parsesReasoning: boolean): ChatBody {
   return {
     messages,
     ...(body.model === undefined ? {} : { model: body.model }),
-    ...(body.tools == null ? {} : { tools: body.tools.map((tool, index) => functionTool(tool, `tools.${index}`)) }),
+    ...(body.tools == null ? {} : { tools: body.tools.map((tool, index) => readTool(tool, `tools.${index}`)) }),
     ...toolChoice(body),
     ...continuation(messages),
     ...thinking(body, parsesReasoning),
@@ -149,7 +149,7 @@ export function chatOf(body: MessagesBody, parsesReasoning: boolean): ChatBody {
   };
 }
 
-function functionTool(tool: JsonObject, path: string): WireTool {
+function readTool(tool: JsonObject, path: string): WireTool {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type != null && type !== "custom") {
     const message = `Tools of the type ${JSON.stringify(type)} are not offered here: define a tool with a name and an input_schema.`;
@@ -157,15 +157,7 @@ function functionTool(tool: JsonObject, path: string): WireTool {
   }
   if (typeof name !== "string" || name === "") throw invalidValue("A tool needs a name.", `${path}.name`);
   if (!isJsonObject(schema)) throw invalidValue("A tool needs an input_schema.", `${path}.input_schema`);
-  return {
-    type: "function",
-    function: {
-      name,
-      ...(typeof description === "string" ? { description } : {}),
-      parameters: schema,
-      ...(typeof strict === "boolean" ? { strict } : {}),
-    },
-  };
+  return functionTool(name, { description, parameters: schema, strict });
 }
 
 function toolChoice({ tool_choice: choice }: PromptBody): Pick<ChatBody, "tool_choice" | "parallel_tool_calls"> {

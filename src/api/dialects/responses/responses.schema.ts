@@ -102,20 +102,19 @@ export type ResponsesBody = Static<typeof ResponsesRequest>;
 
 const Status = Type.Enum(["in_progress", "completed", "incomplete"]);
 
+/** What every item has. */
+const own = <T extends string>(type: T) => ({ id: Type.String(), type: Type.Literal(type), status: Status });
+
 const OutputItem = Type.Union(
   [
     Type.Object({
-      id: Type.String(),
-      type: Type.Literal("reasoning"),
-      status: Status,
+      ...own("reasoning"),
       summary: Type.Array(AnyObject, { maxItems: 0 }),
       content: Type.Array(Type.Object({ type: Type.Literal("reasoning_text"), text: Type.String() })),
       encrypted_content: Type.Null(),
     }),
     Type.Object({
-      id: Type.String(),
-      type: Type.Literal("message"),
-      status: Status,
+      ...own("message"),
       role: Type.Literal("assistant"),
       content: Type.Array(
         Type.Object({
@@ -127,17 +126,13 @@ const OutputItem = Type.Union(
       ),
     }),
     Type.Object({
-      id: Type.String(),
-      type: Type.Literal("function_call"),
-      status: Status,
+      ...own("function_call"),
       call_id: Type.String(),
       name: Type.String(),
       arguments: Type.String(),
     }),
     Type.Object({
-      id: Type.String(),
-      type: Type.Literal("custom_tool_call"),
-      status: Status,
+      ...own("custom_tool_call"),
       call_id: Type.String(),
       name: Type.String(),
       input: Type.String(),

@@ -2,7 +2,7 @@
 import { invalidValue } from "../../../errors/service-error.ts";
 import type { TextGrammar } from "../../../grammar/constraint.ts";
 import { isJsonObject, type JsonObject } from "../../../json/json.ts";
-import type { WireMessage, WireTool } from "../../generation/messages.ts";
+import { functionTool, type WireMessage, type WireTool } from "../../generation/messages.ts";
 import {
   allowedTools,
   type CustomTools,
@@ -38,7 +38,7 @@ function chatTools(body: ResponsesBody, rules: Pick<ChatRules, "extensions">): C
   const tools = (body.tools ?? []).map((tool, index) =>
     rules.extensions && tool.type === "custom"
       ? customTool(tool, `tools.${index}`, custom)
-      : functionTool(tool, `tools.${index}`),
+      : readTool(tool, `tools.${index}`),
   );
   checkCustomTools(
     custom,
@@ -82,8 +82,8 @@ function customGrammar(format: unknown, path: string): TextGrammar | null {
   throw invalidValue('A format is {type: "text"} or {type: "grammar", syntax: "lark" or "regex", definition}.', path);
 }
 
-function functionTool(tool: JsonObject, path: string): WireTool {
-  const { type, name, description, parameters, strict } = tool;
+function readTool(tool: JsonObject, path: string): WireTool {
+  const { type, name, parameters } = tool;
   if (type !== "function") {
     const hosted = [...HOSTED].find(([word]) => String(type).startsWith(word));
     const why = hosted === undefined ? "" : `: ${hosted[1]}`;
@@ -93,15 +93,7 @@ function functionTool(tool: JsonObject, path: string): WireTool {
   if (parameters != null && !isJsonObject(parameters)) {
     throw invalidValue("parameters must be a JSON schema.", `${path}.parameters`);
   }
-  return {
-    type: "function",
-    function: {
-      name,
-      ...(typeof description === "string" ? { description } : {}),
-      ...(parameters == null ? {} : { parameters }),
-      ...(typeof strict === "boolean" ? { strict } : {}),
-    },
-  };
+  return functionTool(name, tool);
 }
 
 function allowed(choice: JsonObject, known: readonly WireTool[]): ChatTools {
