@@ -258,18 +258,13 @@ function slotsOf({ engine, config }: ServiceParts): number {
   return engine.replicas?.().reduce((sum, { maxInFlight }) => sum + maxInFlight, 0) ?? config.maxNumSeqs;
 }
 
-export function engineFacts(service: Service): EngineFacts {
-  const { engine, config, models } = service;
+export function engineFacts({ engine, config, models }: Service): EngineFacts {
   return {
     model: models.baseName,
+    info: engine.info,
     stats: engine.stats(),
     replicas: engine.replicas?.() ?? [],
-    linkSize: engine.info.linkSize,
-    positionsPerBlock: engine.info.positionsPerBlock,
-    cacheTokens: engine.info.cacheTokens,
-    maxModelLen: engine.info.maxModelLen,
     prefixCaching: config.enablePrefixCaching,
-    maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),
   };
 }

@@ -1,6 +1,6 @@
 // Records metrics for Prometheus. Each server has its own registry, so that tests do not share state.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, type MetricValue, Registry } from "prom-client";
-import type { EngineStats, ReplicaFacts } from "../engine/contract.ts";
+import type { EngineStats, ModelInfo, ReplicaFacts } from "../engine/contract.ts";
 import { replicaAlias } from "../engine/fleet/replica.ts";
 import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
 
@@ -77,18 +77,11 @@ export interface RequestRecord {
 
 export interface EngineFacts {
   model: string;
+  info: ModelInfo;
   stats: EngineStats;
   /** Empty unless the engine is a fleet. */
   replicas: readonly ReplicaFacts[];
-  /** Tokens per link of the prefix cache. */
-  linkSize: number;
-  /** Positions per block of key/value memory. */
-  positionsPerBlock: number;
-  /** Positions that fit into the key/value memory; null = not known. */
-  cacheTokens: number | null;
-  maxModelLen: number;
   prefixCaching: boolean;
-  maxLoras: number;
   adapters: readonly string[];
 }
 
@@ -205,7 +198,7 @@ export class Metrics {
 
   /** Returns the Prometheus text with the engine's current state. */
   async render(facts: EngineFacts): Promise<string> {
-    const { stats, model } = facts;
+    const { stats, model, info } = facts;
     const labels = { model_name: model, engine: "0" };
     this.#gauge("vllm:num_requests_running", labels, stats.running);
     this.#gauge("vllm:num_requests_waiting", labels, stats.waiting);
@@ -221,14 +214,14 @@ export class Metrics {
     this.#stepTokens.show(labels, stats.stepTokens);
     this.#showReplicas(facts.replicas);
     this.#gauges.get("vllm:lora_requests_info")!.reset();
-    const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
+    const adapters = { max_lora: String(info.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);
     const cache = {
-      block_size: String(facts.linkSize),
-      positions_per_block: String(facts.positionsPerBlock),
+      block_size: String(info.linkSize),
+      positions_per_block: String(info.positionsPerBlock),
       enable_prefix_caching: String(facts.prefixCaching),
-      kv_cache_size_tokens: String(facts.cacheTokens ?? "None"),
-      kv_cache_max_concurrency: facts.cacheTokens === null ? "None" : String(facts.cacheTokens / facts.maxModelLen),
+      kv_cache_size_tokens: String(info.cacheTokens ?? "None"),
+      kv_cache_max_concurrency: info.cacheTokens === null ? "None" : String(info.cacheTokens / info.maxModelLen),
     };
     this.#gauges.get("vllm:cache_config_info")!.reset();
     this.#gauge("vllm:cache_config_info", cache, 1);

@@ -56,36 +56,24 @@ export const FunctionCall = Type.Object(
   { title: "InputToolCall" },
 );
 
-const plain = <R extends string>(role: R) =>
-  Type.Object({ role: Type.Literal(role), content: Type.Optional(Content), name: Name });
+const message = (role: TSchema, more: Record<string, TSchema> = {}, content: TSchema = Content) =>
+  Type.Object({ role, content: Type.Optional(content), name: Name, ...more });
 
 /** `toolCall`: schema of the calls of an assistant. */
 export function messageOf<M extends { role: string }>(toolCall: TSchema) {
+  const assistant = {
+    tool_calls: orNull(Type.Array(toolCall)),
+    reasoning: orNull(Type.String()),
+    reasoning_content: orNull(Type.String(), { description: "Older name of reasoning." }),
+  };
   const variants = [
-    Type.Object({
-      role: Type.Literal("developer"),
-      content: Type.Optional(Content),
-      name: Name,
-      tools: orNull(Type.Array(Tool)),
-    }),
-    plain("system"),
-    plain("user"),
-    Type.Object({
-      role: Type.Literal("assistant"),
-      content: Type.Optional(NullableContent),
-      name: Name,
-      tool_calls: orNull(Type.Array(toolCall)),
-      reasoning: orNull(Type.String()),
-      reasoning_content: orNull(Type.String(), { description: "Older name of reasoning." }),
-    }),
-    Type.Object({
-      role: Type.Literal("tool"),
-      content: Type.Optional(Content),
-      name: Name,
-      tool_call_id: orNull(Type.String()),
-    }),
-    Type.Object({ role: Type.Literal("function"), content: Type.Optional(NullableContent), name: Name }),
-    Type.Object({ role: Type.String(), content: Type.Optional(Content), name: Name }),
+    message(Type.Literal("developer"), { tools: orNull(Type.Array(Tool)) }),
+    message(Type.Literal("system")),
+    message(Type.Literal("user")),
+    message(Type.Literal("assistant"), assistant, NullableContent),
+    message(Type.Literal("tool"), { tool_call_id: orNull(Type.String()) }),
+    message(Type.Literal("function"), {}, NullableContent),
+    message(Type.String()),
   ];
   const union = Type.Union(variants, { title: "ChatMessage" });
   return Type.Unsafe<M>({ ...union, discriminator: { propertyName: "role" } });

@@ -14,17 +14,9 @@ import type { SharedFields } from "./fields.schema.ts";
 
 // Bounds of the sampling parameters. They apply to the effective values, including the model's defaults.
 
-type Bounded =
-  | "presencePenalty"
-  | "frequencyPenalty"
-  | "repetitionPenalty"
-  | "temperature"
-  | "topP"
-  | "topK"
-  | "minP"
-  | "minTokens";
+type Bound = readonly [field: keyof SamplingParams, wire: string, allowed: string, holds: (value: number) => boolean];
 
-const BOUNDS: readonly [field: Bounded, wire: string, allowed: string, holds: (value: number) => boolean][] = [
+const BOUNDS = [
   ["presencePenalty", "presence_penalty", "in [-2, 2]", (v) => v >= -2 && v <= 2],
   ["frequencyPenalty", "frequency_penalty", "in [-2, 2]", (v) => v >= -2 && v <= 2],
   ["repetitionPenalty", "repetition_penalty", "greater than 0", (v) => v > 0],
@@ -33,12 +25,12 @@ const BOUNDS: readonly [field: Bounded, wire: string, allowed: string, holds: (v
   ["topK", "top_k", "at least 1, or 0 or -1 for off", (v) => v >= -1],
   ["minP", "min_p", "in [0, 1]", (v) => v >= 0 && v <= 1],
   ["minTokens", "min_tokens", "0 or more", (v) => v >= 0],
-];
+] as const satisfies readonly Bound[];
 
 /** The only fields that the error repeats in `param`. */
 const NAMED = new Set(["temperature", "top_p"]);
 
-function checkSamplingBounds(params: Pick<SamplingParams, Bounded>): void {
+function checkSamplingBounds(params: Pick<SamplingParams, (typeof BOUNDS)[number][0]>): void {
   for (const [field, wire, allowed, holds] of BOUNDS) {
     if (holds(params[field])) continue;
     throw invalidValue(`${wire} must be ${allowed}, got ${params[field]}.`, NAMED.has(wire) ? wire : null);

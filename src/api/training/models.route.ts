@@ -198,14 +198,9 @@ async function createModel(
   const from = source ? { ...source, owner: readableBy(principal) } : null;
   if (baseModel === null && from === null) throw invalid(["body", "base_model"], "missing", "Field required");
   return training.models.create({
-    ...{
-      owner: principal.workspace.id,
-      entity: body.entity ?? defaultEntity(principal),
-      project,
-      name,
-      baseModel,
-      from,
-    },
+    ...{ project, name, baseModel, from },
+    owner: principal.workspace.id,
+    entity: body.entity ?? defaultEntity(principal),
     returnExisting: body.return_existing ?? false,
   });
 }

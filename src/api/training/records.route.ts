@@ -62,12 +62,8 @@ function presentTrajectory(
   return {
     object: "trajectory",
     ...{ job_id: job.id, model_id: job.modelId, group: group.group, trajectory: index, size: group.sent.size },
-    ...{
-      job_status: job.status,
-      from_step: job.fromStep,
-      reward: group.sent.rewards[index] ?? null,
-      ...presentVerdict(verdict ?? undefined),
-    },
+    ...{ job_status: job.status, from_step: job.fromStep, reward: group.sent.rewards[index] ?? null },
+    ...presentVerdict(verdict ?? undefined),
     ...{ weight: verdict?.weight ?? null, message: verdict?.reason ?? null },
     ...asSent(sent),
     sequences: sequences.map((sequence) => presentSequence(sequence, advantage ?? 0, tokenTexts)),
