@@ -1,9 +1,10 @@
-// A chat by the keyboard alone: the focus is never lost, and is where the next key belongs.
+// Everything a first-time user does, by the keyboard alone: the focus is never lost, and is where the next key belongs.
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { shared } from "../support/shared-server.ts";
 import { API_KEY, startTestServer } from "../support/test-server.ts";
 import { inBrowser } from "./browser.ts";
+import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 
 /** Runs in the page: what has the focus. */
 const FOCUS = `(() => {
@@ -11,25 +12,35 @@ const FOCUS = `(() => {
   return one === document.body ? "nothing" : (one.ariaLabel ?? (one.labels?.[0] ?? one).textContent).trim();
 })()`;
 
-inBrowser("the keyboard", (bench) => {
+const focus = (page: Page) => page.evaluate(FOCUS) as Promise<string>;
+const focusIs = (page: Page, name: string) => expect.poll(() => focus(page)).toBe(name);
+
+/** Presses Tab, or Shift and Tab, until it is there. */
+async function goTo(page: Page, name: string | RegExp, key: "Tab" | "Shift+Tab"): Promise<void> {
+  const passed: string[] = [];
+  const isThere = (found: string) => (typeof name === "string" ? found === name : name.test(found));
+  while (passed.length === 0 || !isThere(passed.at(-1)!)) {
+    if (passed.length > 80) throw new Error(`${key} does not lead to ${name}, but to ${passed.join(", ")}`);
+    await page.keyboard.press(key);
+    passed.push(await focus(page));
+  }
+}
+
+async function press(page: Page, name: string | RegExp, key: "Tab" | "Shift+Tab"): Promise<void> {
+  await goTo(page, name, key);
+  await page.keyboard.press("Enter");
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await focusIs(page, "Message");
+  await page.keyboard.type(text);
+  await page.keyboard.press("Enter");
+}
+
+const isIdle = (page: Page) => page.getByRole("button", { name: "Send", exact: true }).waitFor();
+
+inBrowser("the keyboard in a chat", (bench) => {
   const server = shared(startTestServer);
-  const focus = (page: Page) => page.evaluate(FOCUS) as Promise<string>;
-  const focusIs = (page: Page, name: string) => expect.poll(() => focus(page)).toBe(name);
-  /** Presses Tab, or Shift and Tab, until it is there. */
-  const goTo = async (page: Page, name: string, key: "Tab" | "Shift+Tab") => {
-    const passed: string[] = [];
-    while (passed.at(-1) !== name) {
-      if (passed.length > 80) throw new Error(`${key} does not lead to ${name}, but to ${passed.join(", ")}`);
-      await page.keyboard.press(key);
-      passed.push(await focus(page));
-    }
-  };
-  const say = async (page: Page, text: string) => {
-    await focusIs(page, "Message");
-    await page.keyboard.type(text);
-    await page.keyboard.press("Enter");
-  };
-  const isIdle = (page: Page) => page.getByRole("button", { name: "Send", exact: true }).waitFor();
 
   it("asks, stops, edits, goes through versions, deletes, and signs out", async () => {
     const page = await bench.open(`${server.url}/?max_tokens=1900`, { key: API_KEY });
@@ -116,5 +127,65 @@ inBrowser("the keyboard", (bench) => {
     await page.keyboard.press("Escape");
     await page.getByLabel("Search chats").waitFor({ state: "hidden" });
     await focusIs(page, "Chats");
+  });
+});
+
+inBrowser("the keyboard and training", (bench) => {
+  const server = shared<LearningServer>(startLearningServer);
+
+  it("teaches twice, compares the curves of two policies, finds a rollout by its text, and signs out", async () => {
+    const { id } = await server.register("fish");
+    const group = groupOf("Name a fish.", await answers(server.client, "fish", "Name a fish.", 4), [0, 1, 2, 3]);
+    const [asked, choice] = group.trajectories[2]!.messages_and_choices;
+    const message = { role: "assistant", content: "It says cod." };
+    group.trajectories[2]!.messages_and_choices = [asked!, { ...choice!, message }];
+    await server.client.train(id, [group]);
+
+    const page = await bench.open(`${server.url}/?n=4&seed=1&temperature=1&max_tokens=6`, { key: KEY });
+    await focusIs(page, "Message");
+    await press(page, "Teach", "Shift+Tab");
+    await goTo(page, "Message", "Tab");
+    const teach = async (question: string, step: number) => {
+      await say(page, question);
+      await page.getByText(question, { exact: true }).first().waitFor();
+      await isIdle(page);
+      await press(page, "Move answer 2 up", "Shift+Tab");
+      await focusIs(page, "Answer 2, place 1");
+      await press(page, "Move answer 1 up", "Tab");
+      await focusIs(page, "Answer 1, place 2");
+      await press(page, "Train", "Tab");
+      await page.getByText(`my-agent is at step ${step}. It answers beside step ${step - 1}`).waitFor();
+      await isIdle(page);
+      expect(await focus(page)).toBe("Train");
+    };
+    await teach("hello", 1);
+    await goTo(page, "Message", "Tab");
+    await teach("good morning", 2);
+
+    await goTo(page, "Message", "Tab");
+    await page.keyboard.press("Escape");
+    await page.keyboard.type("gp");
+    await press(page, "my-agent", "Tab");
+    await goTo(page, /^beside/, "Tab");
+    await page.keyboard.press("ArrowDown");
+    await focusIs(page, "Take fish out of the charts");
+    await press(page, "numbers of reward", "Tab");
+    const numbers = page.getByRole("region", { name: "Numbers of reward" });
+    await numbers.getByRole("columnheader", { name: /fish/ }).waitFor();
+
+    await press(page, "Jobs", "Shift+Tab");
+    await goTo(page, "filter", "Tab");
+    await page.keyboard.type("fish");
+    await press(page, /^[0-9a-f]{8}$/, "Tab");
+    await page.getByRole("region", { name: "Groups" }).waitFor();
+    await page.keyboard.press("/");
+    await focusIs(page, "Text in tasks and rollouts");
+    await page.keyboard.type("COD");
+    await press(page, "said in 1 rollout", "Tab");
+    await page.getByRole("heading", { name: "rollout 3 of 4" }).waitFor();
+    expect(await page.locator("mark").allTextContents()).toEqual(["cod"]);
+
+    await press(page, "Sign out", "Shift+Tab");
+    await focusIs(page, "Token");
   });
 });

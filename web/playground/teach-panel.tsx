@@ -54,7 +54,9 @@ export function TeachPanel() {
   const useless = new Set(firsts).size === 1 ? ALL_THE_SAME : whyUseless(rewards);
   const unrated = rewards.filter((reward) => reward === null).length;
   const isReady = useless === null && !isRunning(exchange) && name !== "" && lesson.value.state !== "training";
+  /** The buttons keep the focus while they cannot be used. */
   const teach = (how: typeof look) => {
+    if (!isReady) return;
     const { messages, tools } = exchange.body;
     const rated = replies.map(({ policyVersion }, i) => ({
       ...{ choice: asChoice(exchange, i), reward: rewards[i]!, version: versionFor(name, column, policyVersion) },
@@ -125,10 +127,10 @@ export function TeachPanel() {
         }}
       />
       <div class="row">
-        <button type="button" disabled={!isReady} onClick={() => teach(look)}>
+        <button type="button" aria-disabled={!isReady} onClick={() => teach(look)}>
           Dry run
         </button>
-        <button type="button" class="primary" disabled={!isReady} onClick={() => teach(train)}>
+        <button type="button" class="primary" aria-disabled={!isReady} onClick={() => teach(train)}>
           Train
         </button>
         <span class="muted">

@@ -1,5 +1,5 @@
 // How a policy does: a reading of its curves, and the curves, beside those of other policies. What is set is in the address.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { listPolicies } from "../policies.ts";
@@ -88,9 +88,20 @@ interface OthersProps {
 /** The other policies in the same charts. */
 function Others({ policies, chosen, names, onChange }: OthersProps) {
   const left = policies.filter(({ id }) => !chosen.includes(id));
+  const row = useRef<HTMLDivElement>(null);
+  const isChanged = useRef(false);
+  const change = (next: readonly string[]) => {
+    isChanged.current = true;
+    onChange(next);
+  };
+  useEffect(() => {
+    // the button or the menu that was used may be gone
+    if (isChanged.current) row.current?.querySelector<HTMLElement>("select, .source:last-child button")?.focus();
+    isChanged.current = false;
+  }, [chosen]);
   if (policies.length === 0 && chosen.length === 0) return null;
   return (
-    <div class="row">
+    <div ref={row} class="row">
       {chosen.length > 0 &&
         names.map((name, i) => (
           <span key={i} class="chip source" style={{ "--tint": `var(${SOURCE_COLOURS[i]})` }}>
@@ -100,7 +111,7 @@ function Others({ policies, chosen, names, onChange }: OthersProps) {
                 type="button"
                 class="small quiet"
                 aria-label={`Take ${name} out of the charts`}
-                onClick={() => onChange(chosen.filter((_, at) => at !== i - 1))}
+                onClick={() => change(chosen.filter((_, at) => at !== i - 1))}
               >
                 ×
               </button>
@@ -110,7 +121,7 @@ function Others({ policies, chosen, names, onChange }: OthersProps) {
       {left.length > 0 && chosen.length < MOST_OTHERS && (
         <label>
           beside{" "}
-          <select value="" onChange={(event) => onChange([...chosen, event.currentTarget.value])}>
+          <select value="" onChange={(event) => change([...chosen, event.currentTarget.value])}>
             <option value="">another policy…</option>
             {left.map(({ id, name, project }) => (
               <option key={id} value={id}>
