@@ -43,7 +43,7 @@ export function CurveBar({ settings, metrics, hasSteps, onChange }: CurveBarProp
         log scale
       </label>
       <details
-        class="columns"
+        class="metric-columns"
         onToggle={({ currentTarget }) => {
           isOpen.value = currentTarget.open;
         }}
