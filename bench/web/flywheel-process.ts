@@ -16,9 +16,10 @@ export interface FlywheelProcess {
   stop(): void;
 }
 
-export async function startFlywheel(): Promise<FlywheelProcess> {
+/** `more`: flags. */
+export async function startFlywheel(...more: string[]): Promise<FlywheelProcess> {
   const data = mkdtempSync(join(tmpdir(), "flywheel-bench-web-"));
-  const args = ["serve", "--port", "0", "--data", data, "--api-key", KEY, "--log-level", "error"];
+  const args = ["serve", "--port", "0", "--data", data, "--api-key", KEY, "--log-level", "error", ...more];
   const child = spawn(process.execPath, [join(ROOT, "bin/flywheel"), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });

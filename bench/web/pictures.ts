@@ -3,9 +3,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { FlywheelClient } from "../../src/client/client.ts";
-
 import { addressOf, type Places, STATES, type State } from "../../test/web/states.ts";
-import { storyGroups } from "../../test/web/stories.ts";
+import { tellStory } from "../../test/web/stories.ts";
 import { KEY } from "./flywheel-process.ts";
 
 const SIZES = { wide: [1440, 900], tablet: [1024, 768], phone: [390, 844] } as const;
@@ -15,7 +14,7 @@ const WAIT_MS = 20_000;
 /** `only`: part of a state's name. `url` is a fresh server with the bundled model. */
 export async function takeAll(browser: Browser, url: string, folder: string, only: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const places = await train(url);
+  const places = { url, ...(await tellStory(new FlywheelClient({ baseUrl: url, apiKey: KEY }))) };
   const failed: string[] = [];
   for (const state of STATES.filter(({ name }) => name.includes(only))) {
     for (const [size, [width, height]] of Object.entries(SIZES)) {
@@ -55,12 +54,4 @@ async function take(browser: Browser, state: State, places: Places, picture: Pic
     await page.screenshot({ path });
     await context.close();
   }
-}
-
-/** A policy with one step, by a job whose rollouts have every verdict. */
-async function train(url: string): Promise<Places> {
-  const client = new FlywheelClient({ baseUrl: url, apiKey: KEY });
-  const policy = await client.register({ project: "pictures", name: "agent", base_model: "flywheel-mini" });
-  const job = await client.train(policy.id, await storyGroups(client, "agent"));
-  return { url, policy: policy.id, job: job.id };
 }

@@ -4,6 +4,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { FakeMcpServer } from "../../test/support/mcp-server.ts";
 import { findBrowser } from "../../test/web/find-browser.ts";
 import { flagsOrExit } from "../process/flags-or-exit.ts";
 import { KEY, ROOT, startFlywheel } from "./flywheel-process.ts";
@@ -111,13 +112,17 @@ if (executablePath === null)
 const browser = await chromium.launch({ executablePath });
 try {
   if (!flags.pages) await onFreshServer((url) => takePictures(url, browser));
-  if (!flags.docs) await onFreshServer((url) => takeAll(browser, url, flags.out, flags.only));
+  if (!flags.docs) {
+    const tools = await FakeMcpServer.start();
+    await onFreshServer((url) => takeAll(browser, url, flags.out, flags.only), "--mcp-server", `sea=${tools.url}`);
+    await tools.close();
+  }
 } finally {
   await browser.close();
 }
 
-async function onFreshServer(work: (url: string) => Promise<void>): Promise<void> {
-  const { url, stop } = await startFlywheel();
+async function onFreshServer(work: (url: string) => Promise<void>, ...more: string[]): Promise<void> {
+  const { url, stop } = await startFlywheel(...more);
   try {
     await work(url);
   } finally {

@@ -2,19 +2,26 @@
 // interrupts a screen reader, and the page works at 200 % and without motion.
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
+import { FakeMcpServer } from "../support/mcp-server.ts";
 import { shared } from "../support/shared-server.ts";
 import { axeFindings, inBrowser, sidewaysScroll } from "./browser.ts";
 import { KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 import { addressOf, type Places, STATES } from "./states.ts";
-import { storyGroups } from "./stories.ts";
+import { tellStory } from "./stories.ts";
 
 inBrowser("the page for everybody", (bench) => {
-  const server = shared<LearningServer>(startLearningServer);
+  const server = shared<LearningServer>(async () => {
+    const tools = await FakeMcpServer.start();
+    const started = await startLearningServer({ mcpServer: [`sea=${tools.url}`] });
+    const close = async () => {
+      await started.close();
+      await tools.close();
+    };
+    return { ...started, close };
+  });
   let places: Places;
   beforeAll(async () => {
-    const policy = (await server.register("agent")).id;
-    const job = (await server.client.train(policy, await storyGroups(server.client, "agent"))).id;
-    places = { url: server.url, policy, job };
+    places = { url: server.url, ...(await tellStory(server.client)) };
   });
 
   it.each(STATES)("has nothing for axe to find, at 200 % too: $name", async (state) => {

@@ -7,6 +7,7 @@ import { type StartedServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient, type TrainableModel } from "../../src/client/client.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import type { Config } from "../../src/config/options.ts";
 import { LLAMA } from "../support/training-service.ts";
 
 export { answers, groupOf, STORY_REWARDS, storyGroups } from "./stories.ts";
@@ -19,13 +20,15 @@ export interface LearningServer extends StartedServer {
   register(name: string): Promise<TrainableModel>;
 }
 
-export async function startLearningServer(): Promise<LearningServer> {
+/** `more`: of the configuration. */
+export async function startLearningServer(more: Partial<Config> = {}): Promise<LearningServer> {
   const data = mkdtempSync(join(tmpdir(), "flywheel-web-"));
   const server = await startServer(
     {
       ...loadConfig({ env: {} }),
       ...{ port: 0, data, apiKey: [KEY], logLevel: "error", model: LLAMA, servedModelName: ["tiny"] },
       ...{ dtype: "int8", threads: 1, loraRank: 4, loraAlpha: 8 },
+      ...more,
     },
     loadModel,
     [createTraining],

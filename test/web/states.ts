@@ -1,17 +1,15 @@
 // Every page in every state that looks different: what the accessibility test checks and `npm run web:screenshots` shows.
 import type { Page } from "playwright-core";
+import type { Story } from "./stories.ts";
 
-/** A server with a policy "agent" that has learnt from the groups of stories.ts. */
-export interface Places {
+/** A server that lists the MCP server "sea", on which the story was told. */
+export interface Places extends Story {
   url: string;
-  /** Ids. */
-  policy: string;
-  job: string;
 }
 
 export interface State {
   name: string;
-  /** POLICY and JOB stand for ids. */
+  /** POLICY, JOB, RIVAL_POLICY and RIVAL_JOB stand for ids. */
   path: string;
   isSignedOut?: boolean;
   /** Console errors that belong to it. */
@@ -20,8 +18,9 @@ export interface State {
   reach(page: Page): Promise<void>;
 }
 
-export function addressOf({ path }: State, { url, policy, job }: Places): string {
-  return url + path.replace("POLICY", policy).replace("JOB", job);
+export function addressOf({ path }: State, { url, policy, job, rival, rivalJob }: Places): string {
+  const ids = { RIVAL_POLICY: rival, RIVAL_JOB: rivalJob, POLICY: policy, JOB: job };
+  return url + path.replaceAll(/(?:RIVAL_)?(?:POLICY|JOB)/g, (name) => ids[name as keyof typeof ids]);
 }
 
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: true });
@@ -40,13 +39,31 @@ async function ask(page: Page, text: string, count = 1): Promise<void> {
   await button(page, "Send").waitFor();
 }
 
-/** Questions and answers in turn. */
-async function importChat(page: Page, ...said: string[]): Promise<void> {
-  const messages = said.map((content, i) => ({ role: i % 2 === 0 ? "user" : "assistant", content }));
+/** Questions and answers in turn; messages as they are on the wire. */
+async function importChat(page: Page, ...said: (string | object)[]): Promise<void> {
+  const messages = said.map((one, i) =>
+    typeof one === "string" ? { role: i % 2 === 0 ? "user" : "assistant", content: one } : one,
+  );
   const buffer = Buffer.from(JSON.stringify(messages));
   const file = { name: "chat.json", mimeType: "application/json", buffer };
   await page.locator("input[type=file]").first().setInputFiles(file);
   await answers(page).first().waitFor();
+}
+
+/** Charts are made one after the other. */
+async function chartsAreDrawn(page: Page): Promise<void> {
+  await page.locator(".chart canvas").first().waitFor();
+  await page.locator(".chart:not(:has(canvas))").first().waitFor({ state: "detached" });
+}
+
+async function openTools(page: Page): Promise<void> {
+  await button(page, "Settings").click();
+  await page.getByText("Tools", { exact: true }).click();
+}
+
+function callOf(id: string, name: string, args: object) {
+  const call = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  return { role: "assistant", content: "", tool_calls: [call] };
 }
 
 export const ANSWER = `# Waves
@@ -175,6 +192,76 @@ export const STATES: readonly State[] = [
     },
   },
   {
+    ...{ name: "playground-tools", path: "/" },
+    reach: async (page) => {
+      await openTools(page);
+      await button(page, "calculate").click();
+      await page.getByLabel("Offer calculate").waitFor();
+      await page.getByText("always this").click();
+    },
+  },
+  {
+    ...{ name: "playground-mcp", path: "/" },
+    reach: async (page) => {
+      await openTools(page);
+      await page.getByText("Tools of sea").click();
+      await page.getByRole("checkbox", { name: /^repeat/ }).check();
+      await page.getByLabel("Offer repeat").waitFor();
+    },
+  },
+  {
+    ...{ name: "playground-calls", path: "/" },
+    reach: async (page) => {
+      const sum = callOf("1", "calculate", { expression: "412 + 99" });
+      const result = { role: "tool", tool_call_id: "1", content: "511" };
+      const weather = callOf("2", "get_weather", { city: "Paris" });
+      await importChat(page, "What is 412 + 99?", sum, result, "It is 511.", "How is the weather in Paris?", weather);
+      await page.getByRole("button", { name: "Give the result" }).waitFor();
+      await page.locator(".tool-call summary").first().click();
+    },
+  },
+  {
+    ...{ name: "playground-delete", path: "/" },
+    reach: async (page) => {
+      await importChat(page, "Tell me about the sea.", "It is deep.");
+      await page.getByRole("button", { name: "Delete turn 1" }).click();
+      await page.getByRole("alertdialog").waitFor();
+    },
+  },
+  {
+    ...{ name: "playground-rename", path: "/" },
+    reach: async (page) => {
+      await importChat(page, "Tell me about the sea.", "It is deep.");
+      if (!(await page.getByLabel("Search chats").isVisible())) await button(page, "Chats").click();
+      await button(page, "rename").click();
+      await page.getByLabel("Title", { exact: true }).waitFor();
+    },
+  },
+  {
+    ...{ name: "playground-time", path: `${playground}&m=agent&panel=time` },
+    reach: async (page) => {
+      await ask(page, "Tell me about the sea.");
+      await page.locator(".heat-grid tbody tr").nth(1).waitFor();
+    },
+  },
+  {
+    ...{ name: "playground-many", path: `${playground}&m=agent@0&m=agent@1&panel=many` },
+    reach: async (page) => {
+      await page.getByLabel("prompts, one per line").fill("What is 412 + 99?\nName a fish.");
+      await button(page, "Compare").click();
+      await page.getByText(/answered differently/).waitFor();
+      await button(page, "Compare").waitFor();
+    },
+  },
+  {
+    ...{ name: "account", path: "/" },
+    reach: async (page) => {
+      await button(page, "Send").waitFor();
+      if (await button(page, "Account").isVisible()) await button(page, "Account").click();
+      await button(page, "Sign out").waitFor();
+    },
+  },
+  {
     ...{ name: "playground-raw", path: `${playground}&view=raw` },
     reach: async (page) => {
       await send(page, "Tell me about the sea.");
@@ -204,8 +291,34 @@ export const STATES: readonly State[] = [
   {
     ...{ name: "policy", path: "/policies/POLICY" },
     reach: async (page) => {
-      await page.locator("canvas").first().waitFor();
+      await chartsAreDrawn(page);
       await page.getByRole("link", { name: "Chat with step 1" }).waitFor();
+    },
+  },
+  {
+    ...{ name: "policy-compared", path: "/policies/POLICY?x=gradient_step&smooth=0.5&with=RIVAL_POLICY" },
+    reach: async (page) => {
+      await chartsAreDrawn(page);
+      await page.getByRole("button", { name: "Take rival out of the charts" }).waitFor();
+      await page.getByText("Columns", { exact: true }).click();
+      await page.getByRole("checkbox", { name: "entropy", exact: true }).waitFor();
+    },
+  },
+  {
+    ...{ name: "policy-note", path: "/policies/POLICY" },
+    reach: async (page) => {
+      await page.getByRole("button", { name: /tags/ }).click();
+      await page.getByLabel("tags", { exact: true }).fill("baseline, sums");
+      await page.getByLabel("note", { exact: true }).fill("The first that adds numbers.");
+    },
+  },
+  {
+    ...{ name: "policy-asks", path: "/policies/POLICY" },
+    reach: async (page) => {
+      await page.getByRole("link", { name: "Chat with step 1" }).waitFor();
+      await page.getByRole("button", { name: "Delete agent" }).click();
+      await page.getByRole("button", { name: "Fork step 0" }).click();
+      await page.getByLabel("Name of the fork of step 0").waitFor();
     },
   },
   {
@@ -213,8 +326,46 @@ export const STATES: readonly State[] = [
     reach: (page) => page.locator(".problem").first().waitFor(),
   },
   {
+    ...{ name: "jobs", path: "/jobs" },
+    reach: (page) => page.getByRole("checkbox").nth(1).waitFor(),
+  },
+  {
+    ...{ name: "jobs-compared", path: "/jobs?with=JOB&with=RIVAL_JOB" },
+    reach: chartsAreDrawn,
+  },
+  {
+    ...{ name: "jobs-none", path: "/jobs?filter=nothing" },
+    reach: (page) => page.getByText("none", { exact: true }).waitFor(),
+  },
+  {
     ...{ name: "job", path: "/jobs/JOB" },
-    reach: (page) => page.getByText("nothing to learn", { exact: true }).waitFor(),
+    reach: async (page) => {
+      await page.getByText("nothing to learn", { exact: true }).waitFor();
+      await chartsAreDrawn(page);
+    },
+  },
+  {
+    ...{ name: "job-found", path: "/jobs/JOB?text=cod&sort=-mean" },
+    reach: async (page) => {
+      await page.getByText(/^said in/).waitFor();
+      await page.locator(".group-line").first().scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    ...{ name: "job-again", path: "/jobs/JOB" },
+    reach: async (page) => {
+      await page.getByText("Again with changes").click();
+      await button(page, "Again as dry run").click();
+      await page.getByText(/Nothing was trained/).waitFor();
+    },
+  },
+  {
+    ...{ name: "group", path: "/jobs/JOB/0" },
+    reach: (page) => page.getByRole("article", { name: "Rollout 8" }).locator(".said").getByText(/\w/).waitFor(),
+  },
+  {
+    ...{ name: "group-found", path: "/jobs/JOB/2?diff=no&text=cod" },
+    reach: (page) => page.locator("mark").first().waitFor(),
   },
   {
     ...{ name: "rollout", path: "/jobs/JOB/2/2?colour=ratio" },
@@ -232,7 +383,7 @@ export const STATES: readonly State[] = [
   },
   {
     ...{ name: "serving", path: "/serving" },
-    reach: (page) => page.locator(".chart canvas").nth(3).waitFor(),
+    reach: chartsAreDrawn,
   },
   {
     ...{ name: "serving-log", path: "/serving" },

@@ -1,6 +1,29 @@
 // Rollouts to show: what a policy answered, with rewards, so that a job has every verdict.
 import type { Choice, FlywheelClient, Trajectory, TrajectoryGroup } from "../../src/client/client.ts";
 
+/** What states.ts shows: two policies that have learnt, each from one job. All are ids. */
+export interface Story {
+  policy: string;
+  job: string;
+  rival: string;
+  rivalJob: string;
+}
+
+/** Trains the policy "agent" from the groups of `storyGroups`, and "rival" from one group. */
+export async function tellStory(client: FlywheelClient): Promise<Story> {
+  const [base] = await client.baseModels();
+  const learn = async (name: string, groups: () => Promise<TrajectoryGroup[]>) => {
+    const { id } = await client.register({ project: "stories", name, base_model: base! });
+    return [id, (await client.train(id, await groups())).id] as const;
+  };
+  const [policy, job] = await learn("agent", () => storyGroups(client, "agent"));
+  const question = "What is 412 + 99?";
+  const [rival, rivalJob] = await learn("rival", async () => [
+    groupOf(question, await answers(client, "rival", question, 8), STORY_REWARDS[0]!),
+  ]);
+  return { policy, job, rival, rivalJob };
+}
+
 /** `n` answers of the policy to one question, as they were sampled. */
 export async function answers(client: FlywheelClient, model: string, content: string, n: number): Promise<Choice[]> {
   const messages = [{ role: "user", content }];
