@@ -1,11 +1,11 @@
 // Starts the page: theme and shortcuts first, then the one-time code of a sign-in link, then what the address says.
 import { render } from "preact";
+import { Shell } from "./frame/shell.tsx";
+import { SignIn } from "./frame/sign-in.tsx";
 import { listenForShortcuts } from "./keys.ts";
 import { followModels } from "./models.ts";
 import { takeCode } from "./one-time-code.ts";
 import { PAGES } from "./pages/pages.ts";
-import { Shell } from "./parts/shell.tsx";
-import { SignIn } from "./parts/sign-in.tsx";
 import { followUser } from "./playground/keeping.ts";
 import { followMcpServers } from "./playground/mcp.ts";
 import { startRouter } from "./router.ts";

@@ -6,8 +6,9 @@ import { TableScroll } from "../parts/table-scroll.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { score } from "../playground/scoring.ts";
 import { getJson } from "../server.ts";
+import { jobPath } from "../training-jobs.ts";
 import { type AskedAndGot, askedAndGot } from "./asked.ts";
-import { jobPath, loadNumbers, type Sequence, type TokenNumbers } from "./records.ts";
+import { loadNumbers, type Sequence, type TokenNumbers } from "./records.ts";
 import { SequenceTokens } from "./rollout-tokens.tsx";
 
 const MOST_ROWS = 20;

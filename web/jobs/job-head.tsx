@@ -8,9 +8,9 @@ import { localTime } from "../parts/moment.tsx";
 import { timeLeft, verdictWord } from "../policy/rows.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
+import { jobPath } from "../training-jobs.ts";
 import { Verdicts } from "./group-list.tsx";
 import { LossLine } from "./loss-line.tsx";
-import { jobPath } from "./records.ts";
 
 const STATUS_CLASS: Partial<Record<TrainingJob["status"], string>> = {
   COMPLETED: "good",

@@ -9,7 +9,7 @@ import type { Column } from "../parts/sort.tsx";
 import { jobWords, timeLeft, verdictWords } from "../policy/rows.ts";
 import { TableSection, useAttempt } from "../policy/table-section.tsx";
 import { postJson } from "../server.ts";
-import { jobPath } from "./records.ts";
+import { jobPath } from "../training-jobs.ts";
 
 export interface JobTableProps {
   rows: readonly TrainingJob[];

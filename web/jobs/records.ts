@@ -4,6 +4,7 @@ import type { TrainingJob } from "../../src/client/types.ts";
 import type { Token } from "../playground/tokens.ts";
 import { getJson } from "../server.ts";
 import { messageOf } from "../session.ts";
+import { jobPath } from "../training-jobs.ts";
 
 export interface RolloutRow {
   trajectory: number;
@@ -44,10 +45,6 @@ export interface Groups {
 export const GROUPS_PER_PAGE = 1000;
 /** How many are asked for at once: reading more would keep the page busy for longer than a frame. */
 const GROUPS_AT_ONCE = 200;
-
-export function jobPath(id: string): string {
-  return `/preview/training-jobs/${encodeURIComponent(id)}`;
-}
 
 /** The first `pages` pages. A record that is gone is no error: the rest of the job can still be read. */
 export async function loadGroups(id: string, pages: number, signal: AbortSignal): Promise<Groups> {

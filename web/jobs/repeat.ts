@@ -1,8 +1,8 @@
 // Trains a finished job once more, from the same step on a fork that goes again afterwards, and compares the two steps.
+
 import type { Checkpoint, TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { callJson, getJson, postJson } from "../server.ts";
-import { followJob } from "./job-events.ts";
-import { jobPath } from "./records.ts";
+import { followJob, jobPath } from "../training-jobs.ts";
 
 export interface Repetition {
   /** SHA-256 over the files of the step: adapter and optimizer. */

@@ -1,10 +1,11 @@
 // A job with its groups, kept fresh by its events while it is open.
+
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
-import { followJob } from "./job-events.ts";
-import { type Groups, jobPath, loadGroups } from "./records.ts";
+import { followJob, jobPath } from "../training-jobs.ts";
+import { type Groups, loadGroups } from "./records.ts";
 
 /** Events come faster than anyone reads. */
 const SHOW_MS = 500;

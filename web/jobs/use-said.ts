@@ -1,7 +1,7 @@
 // The rollouts of a job in which a text is said. The server searches them, some groups at a time.
 import { useQuery } from "../parts/use-query.ts";
 import { getJson } from "../server.ts";
-import { jobPath } from "./records.ts";
+import { jobPath } from "../training-jobs.ts";
 
 /** Rollouts by group. */
 export type Said = ReadonlyMap<number, readonly number[]>;

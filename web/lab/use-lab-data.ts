@@ -1,10 +1,11 @@
 // What the lab computes with: the record of the job, of one of its rollouts, and what only the server can tell about those that
 // were left out and about the reference policy.
 import type { TrainableModel, TrainingJob } from "../../src/client/types.ts";
-import { type Groups, jobPath, loadGroups, loadNumbers, rolloutPath, type Trajectory } from "../jobs/records.ts";
+import { type Groups, loadGroups, loadNumbers, rolloutPath, type Trajectory } from "../jobs/records.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
 import { score } from "../playground/scoring.ts";
 import { getJson, postJson } from "../server.ts";
+import { jobPath } from "../training-jobs.ts";
 import type { Config } from "./knobs.ts";
 import { placeOf } from "./signals.ts";
 import type { Numbers } from "./token-loss.ts";

@@ -10,7 +10,7 @@ import { GroupList } from "../jobs/group-list.tsx";
 import { JobCurves } from "../jobs/job-curves.tsx";
 import { JobDetails } from "../jobs/job-details.tsx";
 import { JobHead } from "../jobs/job-head.tsx";
-import { GROUPS_PER_PAGE, type Groups, jobPath } from "../jobs/records.ts";
+import { GROUPS_PER_PAGE, type Groups } from "../jobs/records.ts";
 import { RepeatButton } from "../jobs/repeat-button.tsx";
 import { useJob } from "../jobs/use-job.ts";
 import { useSaid } from "../jobs/use-said.ts";
@@ -20,6 +20,7 @@ import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { useLocation, useRoute } from "../router.ts";
 import { may } from "../server-facts.ts";
+import { jobPath } from "../training-jobs.ts";
 
 export function Job() {
   const id = useRoute().params.id!;

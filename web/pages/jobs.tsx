@@ -3,7 +3,6 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { TrainingJob } from "../../src/client/types.ts";
 import { JobTable } from "../jobs/job-table.tsx";
-import { jobPath } from "../jobs/records.ts";
 import { NO_NOTES, useNotes } from "../notes/notes.ts";
 import { NeedsScope } from "../parts/needs-scope.tsx";
 import { useQuery } from "../parts/use-query.ts";
@@ -19,6 +18,7 @@ import { textsOf } from "../policy/rows.ts";
 import { useCurveSettings } from "../policy/use-curve-settings.ts";
 import { useCurves } from "../policy/use-curves.ts";
 import { getJson } from "../server.ts";
+import { jobPath } from "../training-jobs.ts";
 import { useNews } from "../use-news.ts";
 
 const AT_ONCE = 100;

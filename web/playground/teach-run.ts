@@ -1,14 +1,14 @@
 // Trains on rated answers: finds or registers the policy, shows what would be trained, trains, and puts the new step beside
 // the old one, asked the same question with the same seed.
+
 import { effect, signal } from "@preact/signals";
 import type { TrainableModel, TrainingEvent, TrainingJob, TrajectoryGroup } from "../../src/client/types.ts";
-import { followJob } from "../jobs/job-events.ts";
-import { jobPath } from "../jobs/records.ts";
 import { loadModels, models } from "../models.ts";
 import { listPolicies } from "../policies.ts";
 import { policyNamed } from "../policy-name.ts";
 import { getJson, postJson } from "../server.ts";
 import { apiKey, messageOf } from "../session.ts";
+import { followJob, jobPath } from "../training-jobs.ts";
 import { regenerate } from "./asking.ts";
 import { change, lastSeed, sides, update } from "./state.ts";
 

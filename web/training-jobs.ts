@@ -1,9 +1,13 @@
-// The events of one job, to its end.
-import type { TrainingEvent } from "../../src/client/types.ts";
-import { follow } from "../follow.ts";
-import { jobPath } from "./records.ts";
+// Training jobs as the server knows them: where each is, and what happens to it.
+import type { TrainingEvent } from "../src/client/types.ts";
+import { follow } from "./follow.ts";
 
-/** Returns when the job is over or the signal says so. */
+/** Below /v1. */
+export function jobPath(id: string): string {
+  return `/preview/training-jobs/${encodeURIComponent(id)}`;
+}
+
+/** Tells the events of a job to its end. Returns when the job is over or the signal says so. */
 export async function followJob(
   id: string,
   onEvent: (event: TrainingEvent) => void,

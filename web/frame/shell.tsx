@@ -4,7 +4,6 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { JobNotices } from "../jobs/job-notices.tsx";
 import { useShortcuts } from "../keys.ts";
-import { NotFound } from "../pages/not-found.tsx";
 import { PAGES } from "../pages/pages.ts";
 import { forgetAll } from "../playground/keeping.ts";
 import { useLocation, useRoute } from "../router.ts";
@@ -13,6 +12,7 @@ import { signOut } from "../session.ts";
 import { nextTheme, theme } from "../theme.ts";
 import { Banner } from "./banner.tsx";
 import { Help } from "./help.tsx";
+import { NotFound } from "./not-found.tsx";
 import { ServerState } from "./server-state.tsx";
 
 export function Shell() {
