@@ -1,5 +1,5 @@
-// A real server in a process of its own, to be attacked over HTTP, and what can be seen of it from outside: how long a
-// harmless request waits, and what the process has used. It serves a tiny real checkpoint from dist/.
+// A real server in a process of its own, to be attacked over HTTP, and what can be seen of it from outside: what it prints, and
+// what its process has used. It serves a tiny real checkpoint from dist/.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -96,24 +96,4 @@ export async function startVictim(options: VictimOptions = {}): Promise<Victim> 
       await closed;
     },
   };
-}
-
-/**
- * The longest that `GET /health` took, in milliseconds, while `attack` ran: how long the event loop of the server stood
- * still, and whatever else the machine did. Compare it with that of a harmless request, never with a number alone.
- */
-export async function longestWait(victim: Victim, attack: () => Promise<unknown>): Promise<number> {
-  let over = false;
-  const attacking = attack().finally(() => {
-    over = true;
-  });
-  let longest = 0;
-  do {
-    const from = performance.now();
-    await (await fetch(`${victim.url}/health`)).arrayBuffer();
-    longest = Math.max(longest, performance.now() - from);
-    await sleep(2);
-  } while (!over);
-  await attacking;
-  return longest;
 }
