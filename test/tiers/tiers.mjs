@@ -1,4 +1,5 @@
-// The tiers of the tests and their steps. Each is a command; `skip` says what it needs and this machine lacks.
+// The tiers of the tests and their steps. Each is a command; `skip` says what it needs and this machine lacks. Steps in a list run at
+// the same time: each of them keeps one core busy.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -37,9 +38,8 @@ export const TIERS = {
     build,
     { ...npm("clients", "ci", "--prefix", "test/clients", "--silent"), first: true },
     { name: "types of test/clients", command: binary("tsc"), args: ["-p", "test/clients", "--noEmit"] },
-    kernels(),
+    [kernels(), simulation("--minutes", "2")],
     tests("system tests", "system"),
-    simulation("--minutes", "2"),
   ],
 
   matrix: () => [
@@ -59,8 +59,8 @@ function simulation(...args) {
 }
 
 /** The tests of the kernels in C. */
-function kernels() {
-  const step = node("kernels in C", "native/test/run.mjs");
+function kernels(...args) {
+  const step = node("kernels in C", "native/test/run.mjs", ...args);
   return process.platform === "linux" && !has("gcc", "--version") ? { ...step, skip: "gcc" } : step;
 }
 
