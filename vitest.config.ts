@@ -71,10 +71,13 @@ const KERNEL_TESTS = [
 
 const ALL = ["src/**/*.test.ts", "test/**/*.test.ts", "web/**/*.test.{ts,tsx}"];
 const INSTALLED = "**/node_modules/**";
-const BROWSER = { globalSetup: ["test/temporary-folder.ts", "test/web/find-browser.ts"] };
+// Setups come after those of all projects (below).
+const BROWSER = { globalSetup: ["test/web/find-browser.ts"] };
 const POSTGRES = {
   env: { FLYWHEEL_TEST_STORE: "postgres" },
-  globalSetup: ["test/temporary-folder.ts", "test/postgres/project-server.ts"],
+  globalSetup: ["test/postgres/project-server.ts"],
+  setupFiles: ["test/postgres/drop-databases.ts"],
+  isolate: false,
 };
 
 const project = (name: string, include: readonly string[], options: object = {}) => ({

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, inject } from "vitest";
+import { afterEach, inject } from "vitest";
 import { forPostgres, MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -40,15 +40,19 @@ async function openFile(folder: string, migrations = MIGRATIONS): Promise<Store>
   return openSqlite(join(folder, "flywheel.db"), migrations);
 }
 
+/** The server of the project "postgres". Files of tests share this module, and with it what remembers their databases. */
+let postgres: Promise<TestPostgres> | null = null;
+
+/** Removes the databases that were made since the last call. */
+export async function dropDatabases(): Promise<void> {
+  await (await postgres)?.stop();
+}
+
 function postgresStores(): OpenStore {
-  let server: TestPostgres;
   const urls = new Map<string, string>();
-  beforeAll(async () => {
-    server = await startPostgres({ source: inject("postgresUrl") });
-  });
-  afterAll(() => server?.stop());
   const database = async (folder: string) => {
-    const url = urls.get(folder) ?? (await server.createDatabase());
+    postgres ??= startPostgres({ source: inject("postgresUrl") });
+    const url = urls.get(folder) ?? (await (await postgres).createDatabase());
     urls.set(folder, url);
     return url;
   };
