@@ -10,7 +10,7 @@ const TIER = process.env.FLYWHEEL_TIER;
 
 /** Tests with processes, browsers and databases, and those that take long. */
 const SYSTEM = [
-  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,simulation,tiers,web}/**/*.test.ts",
+  "test/{chaos,clients,cluster,deploy,e2e,faults,load,packed,postgres,s3,security,simulation,tiers,web}/**/*.test.ts",
   "test/wire/cli/*.test.ts",
   "test/wire/serving/{data-parallel,database,fleet,remote-engine}.test.ts",
   "test/wire/{generation/lifecycle,http/uds}.test.ts",
@@ -22,8 +22,8 @@ const SYSTEM = [
   "src/training/process/*.test.ts",
 ];
 
-/** Attacks. They compare times, so nothing else runs beside them. */
-const SECURITY = ["test/security/**/*.test.ts"];
+/** Attacks that compare times on the clock, so nothing else runs beside them. */
+const ALONE = ["test/security/{grammar-queue,idle-connections,inspection,renderer-turns}.test.ts"];
 
 /** What is tried in more ways than each change needs. */
 const MATRIX = [
@@ -32,7 +32,22 @@ const MATRIX = [
   "test/reference/{family-tasks,minimind,rounded-gradients,rounded-logits}.test.ts",
   "test/e2e/{mini,structured-output*,training-learns}.test.ts",
   "test/mini/**/*.test.ts",
+  "test/packed/platforms.test.ts",
 ];
+
+/** Of each family, the system tests take one type of weights (test/reference/runner-driver.ts), and the matrix all. */
+const ALL_TYPES = ["test/reference/{batch-invariance,trainer}.test.ts"];
+
+/** Random faults, of which the matrix has more. */
+const FAULTS = [
+  "test/chaos/*.test.ts",
+  "test/cluster/{database-crash,kill}.test.ts",
+  "test/e2e/training-crash.test.ts",
+];
+const MORE_FAULTS = {
+  ...{ FLYWHEEL_TEST_FAULTS: "60", FLYWHEEL_TEST_KILLS: "50" },
+  ...{ FLYWHEEL_TEST_RESTARTS: "24", FLYWHEEL_TEST_JOBS: "1000" },
+};
 
 /** Tests over HTTP that ask an engine. */
 const ENGINE_TESTS = [
@@ -53,11 +68,10 @@ const STORE_TESTS = [
   "test/cluster/two-servers.test.ts",
   "test/wire/training/{training*,art-client}.test.ts",
   "test/wire/{cli/cli-training,responses/responses-stored,http/nul-ids}.test.ts",
-  "test/e2e/training-crash.test.ts",
 ];
-/** Those that take minutes, and to which the store is only a store. */
+/** Those that take long, and to which the store is only a store. */
 const LONG_STORE_TESTS = [
-  "test/e2e/{training-examples,training-learns,remote-training}.test.ts",
+  "test/e2e/{training-crash,training-examples,training-learns,remote-training}.test.ts",
   "test/s3/training.test.ts",
 ];
 
@@ -103,17 +117,22 @@ const PROJECTS = {
   // Files share modules: loading them for each would take longer than the tests.
   test: [
     project("test", ALL, {
-      exclude: [INSTALLED, ...SYSTEM, ...SECURITY, ...MATRIX],
+      exclude: [INSTALLED, ...SYSTEM, ...MATRIX],
       isolate: false,
       testTimeout: 60_000,
     }),
   ],
   system: [
-    project("system", SYSTEM, { exclude: [INSTALLED, ...MATRIX], ...BROWSER }),
+    project("system", SYSTEM, { exclude: [INSTALLED, ...ALONE, ...MATRIX], ...BROWSER }),
     project("postgres", STORE_TESTS, POSTGRES),
-    project("security", SECURITY, { maxWorkers: 1, sequence: { groupOrder: 1 } }),
+    project("alone", ALONE, { maxWorkers: 1, sequence: { groupOrder: 1 } }),
   ],
-  matrix: [project("matrix", MATRIX), project("postgres", LONG_STORE_TESTS, POSTGRES), ...MORE_OFTEN],
+  matrix: [
+    project("matrix", [...MATRIX, ...ALL_TYPES]),
+    project("faults", FAULTS, { env: MORE_FAULTS }),
+    project("postgres", LONG_STORE_TESTS, POSTGRES),
+    ...MORE_OFTEN,
+  ],
 };
 
 // Property tests draw new cases in every run. To draw those of a run again: FLYWHEEL_PROPERTY_SEED=20 npm test
@@ -124,7 +143,8 @@ if (process.env.FLYWHEEL_PROPERTY_SEED === undefined) {
 
 export default defineConfig({
   test: {
-    maxWorkers: availableParallelism(),
+    // One more than there are cores: some files wait for processes to start, for leases to end and the like.
+    maxWorkers: availableParallelism() + 1,
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
     testTimeout: 600_000,
     hookTimeout: 600_000,

@@ -8,7 +8,7 @@ import { Deployment } from "./deployment.ts";
 import { Learner } from "./learner.ts";
 import type { Member } from "./member.ts";
 
-const KILLS = Number(process.env.FLYWHEEL_TEST_KILLS ?? 10);
+const KILLS = Number(process.env.FLYWHEEL_TEST_KILLS ?? 6);
 const SEED = Number(process.env.FLYWHEEL_TEST_SEED ?? 24);
 /** From one kill to the next: so many events of jobs, and then so many milliseconds. */
 const EVENTS = [1, 12] as const;

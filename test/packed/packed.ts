@@ -5,8 +5,10 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import {
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   symlinkSync,
@@ -174,4 +176,27 @@ export async function startAndWait(
   await expect.poll(() => until.test(out) || child.exitCode !== null || child.signalCode !== null).toBe(true);
   if (!until.test(out)) throw new Error(`${file} ${args.join(" ")} ended early:\n${out}\n${err}`);
   return { process: child, out: () => out, exit };
+}
+
+/** The most that it may take, with everything that it depends on. */
+export const MOST_BYTES = 250e6;
+
+function entriesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) =>
+    join(entry.parentPath, entry.name),
+  );
+}
+
+export function filesBelow(folder: string): string[] {
+  return entriesBelow(folder).filter((path) => lstatSync(path).isFile());
+}
+
+/** Bytes of the files, or of the blocks that they and their folders take on the disk, whichever is more. */
+export function sizeOf(folder: string): number {
+  const entries = entriesBelow(folder).map((path) => lstatSync(path));
+  const bytes = entries.filter((entry) => entry.isFile()).reduce((sum, { size }) => sum + size, 0);
+  return Math.max(
+    bytes,
+    entries.reduce((sum, { blocks }) => sum + blocks * 512, 0),
+  );
 }

@@ -18,6 +18,11 @@ export const families = [
 ];
 export type Family = (typeof families)[number];
 
+/** Types of weights that a test runs the nth model with: all, but one in turn in `npm run test:system`. The matrix has the others. */
+export function typesFor<Type>(types: readonly Type[], n: number): readonly Type[] {
+  return process.env.FLYWHEEL_TIER === "system" ? [types[n % types.length]!] : types;
+}
+
 export function fixtureFolder(family: Family): string {
   return fileURLToPath(new URL(`../fixtures/${family}`, import.meta.url));
 }

@@ -9,7 +9,7 @@ import type { LooseResponse } from "../support/test-server.ts";
 import { batchOf, CISPO, rollout } from "../wire/training/native-run-client.ts";
 import { KEY, OTHER_KEY, startVictim, type Victim } from "./victim.ts";
 
-const LIMIT = 8 << 20;
+const LIMIT = 4 << 20;
 
 /** The journal of the database, and files that are on their way from one name to another. */
 const SLACK = 6 << 20;
@@ -139,7 +139,7 @@ function endlessBody(modelId: string, bytes: number): { refused: Promise<boolean
 describe("one token fills the disk with", () => {
   it("bodies that never end: those that do not fit are refused in the middle", async () => {
     const model = await idOf(newModel());
-    const bodies = Array.from({ length: 12 }, () => endlessBody(model, 4 << 20));
+    const bodies = Array.from({ length: 12 }, () => endlessBody(model, LIMIT / 2));
     let refused = 0;
     for (const body of bodies) {
       void body.refused.then((was) => {
@@ -159,21 +159,21 @@ describe("one token fills the disk with", () => {
     expect(statuses[429]).toBeGreaterThan(0);
     expect(statuses[429]! + (statuses[200] ?? 0)).toBe(60);
     const refused = await (await sftJob(model, 5_000)).json();
-    expect(refused.error).toMatchObject({ code: 429, message: expect.stringMatching(/uses \d+ of 8388608/) });
+    expect(refused.error).toMatchObject({ code: 429, message: expect.stringMatching(/uses \d+ of 4194304/) });
   });
 
   it("models", async () => {
-    const statuses = await within("models", () => flood(400, () => newModel()));
+    const statuses = await within("models", () => flood(250, () => newModel()));
     expect(statuses[200]).toBeGreaterThan(50);
-    expect(statuses[429]! + statuses[200]!).toBe(400);
+    expect(statuses[429]! + statuses[200]!).toBe(250);
   });
 
   it("forks and runs", async () => {
     const model = await idOf(newModel());
     const attack = (i: number) => (i % 2 === 0 ? newRun() : newModel({ from: { model_id: model } }));
-    const statuses = await within("forks and runs", () => flood(400, attack));
+    const statuses = await within("forks and runs", () => flood(250, attack));
     expect(statuses[200]).toBeGreaterThan(50);
-    expect(statuses[429]! + statuses[200]!).toBe(400);
+    expect(statuses[429]! + statuses[200]!).toBe(250);
   });
 
   it("gradients, and gradients that it drops", async () => {
@@ -194,7 +194,7 @@ describe("one token fills the disk with", () => {
 
   it("models that it deletes at once: they count until their files are gone", async () => {
     const statuses = await within("deleted models", () =>
-      flood(400, async () => {
+      flood(250, async () => {
         const made = await newModel();
         if (made.status === 200) await victim.request("DELETE", `${PREVIEW}/models/${await idOf(made)}`);
         return made;
