@@ -35,8 +35,8 @@ const MATRIX = [
   "test/packed/platforms.test.ts",
 ];
 
-/** Of each family, the system tests take one type of weights (test/reference/runner-driver.ts), and the matrix all. */
-const ALL_TYPES = ["test/reference/{batch-invariance,trainer}.test.ts"];
+/** Of these the system tests take a part, and the matrix all: types of weights (runner-driver.ts), calls that fail (fault-points.ts). */
+const IN_PART = ["test/reference/{batch-invariance,trainer}.test.ts", "test/faults/*.test.ts"];
 
 /** Random faults, of which the matrix has more. */
 const FAULTS = [
@@ -128,7 +128,7 @@ const PROJECTS = {
     project("alone", ALONE, { maxWorkers: 1, sequence: { groupOrder: 1 } }),
   ],
   matrix: [
-    project("matrix", [...MATRIX, ...ALL_TYPES]),
+    project("matrix", [...MATRIX, ...IN_PART]),
     project("faults", FAULTS, { env: MORE_FAULTS }),
     project("postgres", LONG_STORE_TESTS, POSTGRES),
     ...MORE_OFTEN,

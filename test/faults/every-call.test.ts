@@ -11,7 +11,7 @@ import { newModel } from "../support/training-service.ts";
 import { wrongFolders } from "../training-invariants/files.ts";
 import { readJobs } from "../training-invariants/jobs.ts";
 import { violations } from "../training-invariants/violations.ts";
-import { type Call, FaultPoints, WAYS, type Way } from "./fault-points.ts";
+import { type Call, FaultPoints, failEach, WAYS, type Way } from "./fault-points.ts";
 import { breakDisk } from "./faulty-disk.ts";
 import { JobFailed, OPERATIONS, type Operation } from "./operations.ts";
 import { RUN_OPERATIONS } from "./run-operations.ts";
@@ -100,17 +100,7 @@ describe.each([...OPERATIONS, ...RUN_OPERATIONS].map((operation) => [operation.n
     });
 
     it.each(WAYS.map((way) => [way.name, way] as const))("ends well, %s", async (_name, way) => {
-      const wrong: string[] = [];
-      let calls = 0;
-      for (let number = 1; ; number++) {
-        const { hit, problems } = await attempt(operation, template, way, number);
-        if (hit === null) {
-          wrong.push(...problems.map((problem) => `without a fault: ${problem}`));
-          break;
-        }
-        calls++;
-        wrong.push(...problems.map((problem) => `${number}. ${hit.device} ${hit.name}: ${problem}`));
-      }
+      const { wrong, calls } = await failEach((number) => attempt(operation, template, way, number));
       console.log(`${operation.name}, ${way.name}: ${calls} calls`);
       expect(wrong).toEqual([]);
       expect(calls).toBeGreaterThan(0);
@@ -177,7 +167,7 @@ async function attempt(operation: Operation, { folder: source, agent, keep }: Te
     await scene.close();
     for (const model of [agent, keep])
       for (const line of repeatedLines(training, model)) say(`a curve has ${line} twice`);
-    return { hit, problems };
+    return { faults, problems };
   } finally {
     mend();
   }

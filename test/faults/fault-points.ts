@@ -78,6 +78,24 @@ export const WAYS: readonly Way[] = [
   },
 ];
 
+/** The calls that fail, one in each run: all, but in `npm run test:system` every third. Its next run may take others. */
+const EVERY = process.env.FLYWHEEL_TIER === "system" ? 3 : 1;
+const FIRST = 1 + (Number(process.env.FLYWHEEL_PROPERTY_SEED) % EVERY);
+
+/** Runs an operation until no call of it is left to fail. Returns what was wrong, and how many calls it makes. */
+export async function failEach(
+  attempt: (number: number) => Promise<{ faults: FaultPoints; problems: string[] }>,
+): Promise<{ wrong: string[]; calls: number }> {
+  const wrong: string[] = [];
+  for (let number = FIRST; ; number += EVERY) {
+    const { faults, problems } = await attempt(number);
+    const { hit } = faults;
+    const where = hit === null ? "without a fault" : `${number}. ${hit.device} ${hit.name}`;
+    wrong.push(...problems.map((problem) => `${where}: ${problem}`));
+    if (hit === null) return { wrong, calls: faults.calls.length };
+  }
+}
+
 export class FaultPoints {
   /** The calls since `begin` that can fail in the way that is tried. */
   readonly calls: Call[] = [];

@@ -9,7 +9,7 @@ import { claimStorage, FolderMarker } from "../../src/training/files/claim-stora
 import { stepDigest } from "../../src/training/files/step-folders.ts";
 import { newModel } from "../support/training-service.ts";
 import { violations } from "../training-invariants/violations.ts";
-import { FaultPoints, WAYS, type Way } from "./fault-points.ts";
+import { FaultPoints, failEach, WAYS, type Way } from "./fault-points.ts";
 import { breakDisk } from "./faulty-disk.ts";
 import { faultyStore } from "./faulty-store.ts";
 import { answersAs, MEMORY, OWNER, openScene, overOf, quickRetries, type Scene, submitJob } from "./scene.ts";
@@ -70,14 +70,7 @@ describe.each([
 ])("a start on a restored backup, %s", (name, ways) => {
   const shared = name !== "alone";
   it.each(ways.map((way) => [way.name, way] as const))("ends well, %s", async (_way, way) => {
-    const wrong: string[] = [];
-    let calls = 0;
-    for (let number = 1; ; number++) {
-      const { hit, problems } = await attempt(way, number, shared);
-      wrong.push(...problems.map((problem) => `${number}. ${hit?.device} ${hit?.name}: ${problem}`));
-      if (hit === null) break;
-      calls++;
-    }
+    const { wrong, calls } = await failEach((number) => attempt(way, number, shared));
     console.log(`restore, ${name}, ${way.name}: ${calls} calls`);
     expect(wrong).toEqual([]);
     expect(calls).toBeGreaterThan(0);
@@ -119,7 +112,7 @@ async function attempt(way: Way, number: number, shared: boolean) {
     const graceMs = shared ? 3_600_000 : 0;
     for (const violation of await violations({ store, folder: training, graceMs })) say(violation);
     await again.close();
-    return { hit: faults.hit, problems };
+    return { faults, problems };
   } finally {
     mend();
   }
