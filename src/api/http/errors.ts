@@ -157,27 +157,23 @@ function whyNothing(path: string, isRoute: (path: string) => boolean): string {
   return "There is nothing at this path.";
 }
 
+/** Errors of Node's parser, by its code. */
+const BROKEN: Record<string, readonly [ErrorCode, string]> = {
+  HPE_HEADER_OVERFLOW: ["headers_too_large", "The request headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request did not arrive in time."],
+};
+
 /** Bytes that are not HTTP, oversized headers, requests that never end: answer on the bare socket and close. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const wire = clientError(error.code ?? "");
+  const [code, message] = BROKEN[error.code ?? ""] ?? ["bad_http", "The request is not valid HTTP."];
+  const wire = new ServiceError(code, message);
   const body = JSON.stringify(errorEnvelope(wire));
   socket.end(
     `HTTP/1.1 ${wire.status} ${wire.row.type}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
-}
-
-function clientError(code: string): ServiceError {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return new ServiceError("headers_too_large", "The request headers are too large.");
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new ServiceError("request_timeout", "The request did not arrive in time.");
-    default:
-      return new ServiceError("bad_http", "The request is not valid HTTP.");
-  }
 }

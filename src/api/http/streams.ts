@@ -176,8 +176,8 @@ export class OpenStreams {
     });
   }
 
-  /** Takes the reply over. `onDrain` is called when a slow reader takes more again. */
-  open(reply: FastifyReply, onDrain: () => void): EventStream {
+  /** Takes the reply over. `onDrain`: a slow reader takes more again; `onClose`: it is gone, or the stream has ended. */
+  open(reply: FastifyReply, onDrain: () => void, onClose: () => void = () => {}): EventStream {
     const { config, access } = this.#parts;
     const stallTimeout = config.streamStallTimeout;
     reply.hijack();
@@ -189,6 +189,7 @@ export class OpenStreams {
     reply.raw.on("close", () => {
       this.#open.delete(stream);
       stop();
+      onClose();
     });
     return stream;
   }

@@ -143,7 +143,6 @@ export type SftOptions = Static<typeof SftOptions>;
 /** `loc` is the path of the options. */
 export function rlConfigFrom(options: RlOptions, loc: Loc): RlConfig {
   checkRlOptions(options, loc);
-  const { loss, optimizer } = RL_DEFAULTS;
   return {
     loss: {
       algorithm: options.loss_fn ?? (options.ppo ? "ppo" : loss.algorithm),

@@ -30,7 +30,7 @@ export interface EventStreamParts {
   log: Log;
 }
 
-/** Opens the stream. `onDrain`: the reader takes more again; `onClose`: it is gone, or the stream has ended. */
+/** Opens the stream. */
 export type OpenEvents = (onDrain: () => void, onClose: () => void) => EventStream;
 
 export function streamEvents(
@@ -162,11 +162,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
         const [next] = await jobs.events(job.id, from, 1);
         // no more events will come; this status also stops an EventSource from reconnecting
         if (!next && isFinal(job.status)) return reply.code(204).send();
-        const open = (onDrain: () => void, onClose: () => void) => {
-          reply.raw.on("close", onClose);
-          return streams.open(reply, onDrain);
-        };
-        streamEvents(open, { jobs, log: service.log }, job.id, from);
+        streamEvents((...on) => streams.open(reply, ...on), { jobs, log: service.log }, job.id, from);
         return reply;
       }
       return page(await jobs.events(job.id, after, limit + 1), limit, presentEvent);

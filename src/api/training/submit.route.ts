@@ -5,7 +5,6 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
 import { GroupLog } from "../../training/data/group-metrics.ts";
 import { prepareJob } from "../../training/data/prepare.ts";
@@ -31,16 +30,12 @@ import { invalid, noIssues } from "./validation.ts";
 // Shows what a job would train, without training it (`dry_run`): tokens, masks, advantages and verdicts, in pieces of
 // JSON. A preview refuses what a job would refuse.
 
-export interface PreviewTarget {
-  modelId: string;
-  owner: string;
-  base: BaseModel;
-}
+type Target = Awaited<ReturnType<typeof trainable>>;
 
 async function previewRl(
   training: TrainingService,
   draft: JobDraft,
-  { modelId, owner, base }: PreviewTarget,
+  { modelId, owner, base }: Target,
   config: RlConfig,
 ): Promise<AsyncGenerator<string>> {
   await draft.input.finish();
@@ -60,7 +55,7 @@ async function previewRl(
 async function previewSft(
   training: TrainingService,
   draft: JobDraft,
-  { modelId, owner, base }: PreviewTarget,
+  { modelId, owner, base }: Target,
   config: SftConfig,
 ): Promise<AsyncGenerator<string>> {
   await draft.input.finish();

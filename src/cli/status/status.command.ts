@@ -31,8 +31,7 @@ function serverPlace(command: Command) {
 
 async function showStatus(place: ReturnType<typeof serverPlace>, options: StatusOptions): Promise<void> {
   // Imported here, so that --help and the other commands start quickly.
-  const { askServer } = await import("./report.ts");
-  const { statusLines } = await import("./report.ts");
+  const { askServer, statusLines } = await import("./report.ts");
   try {
     await withClient({ ...options, data: place.data }, async (client, { baseUrl }) => {
       const key = usableKey(place.data);

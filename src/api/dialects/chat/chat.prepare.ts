@@ -175,13 +175,8 @@ export async function prepareChat(
   };
 }
 
-interface LogprobCounts {
-  /** null: none. */
-  top: number | null;
-  prompt: number | null;
-}
-
-function requestedLogprobs(body: ChatBody, model: ModelLease): LogprobCounts {
+/** null: none. */
+function requestedLogprobs(body: ChatBody, model: ModelLease) {
   const wanted = body.logprobs ?? model.recordsForTraining;
   checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;

@@ -43,19 +43,16 @@ export function registerChatBatch(app: FastifyInstance, service: Service): void 
   app.post(
     "/v1/chat/completions/batch",
     route("inference", "Several chats with the same settings", { body: BatchRequest, reply: ReplySchema }),
-    (request, reply) => answerBatch(service, request, reply),
+    (request, reply) =>
+      answer(service, request, reply, () => {
+        const chats = validateBatch(bodyWithPriority(request), chatRules(service));
+        const { body, ignored } = chats[0]!;
+        return {
+          ...{ body, ignored, choices: chats.length },
+          prepare: (context) => prepareBatch(service, chats, context),
+        };
+      }),
   );
-}
-
-function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  return answer(service, request, reply, () => {
-    const chats = validateBatch(bodyWithPriority(request), chatRules(service));
-    const { body, ignored } = chats[0]!;
-    return {
-      ...{ body, ignored, choices: chats.length },
-      prepare: (context) => prepareBatch(service, chats, context),
-    };
-  });
 }
 
 async function prepareBatch(

@@ -111,8 +111,7 @@ async function prepareCompletion(
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
-  let amount = 0;
-  let streamed = 0;
+  let kept = 0;
   const runs: GenerationPlan[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
@@ -134,8 +133,8 @@ async function prepareCompletion(
       promptTokens: n * ids.length * (Number(echoes) + Number(showsPrompt)),
       prompt: sampling.promptLogprobs,
     };
-    amount += logprobAmount({ choices: n, maxTokens: sampling.maxTokens, top, ...shown }, vocabSize);
-    streamed += logprobAmount({ choices: n, maxTokens: 1, top, ...shown }, vocabSize);
+    const longest = body.stream === true ? 1 : sampling.maxTokens;
+    kept += logprobAmount({ choices: n, maxTokens: longest, top, ...shown }, vocabSize);
     runs.push(
       buildRun(service, {
         body,
@@ -164,7 +163,6 @@ async function prepareCompletion(
     };
     choices.push(new PromptChoices(reply, service.text.tokenizer));
   }
-  const kept = body.stream === true ? streamed : amount;
   checkLogprobAmount(kept, "logprobs");
   const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
   const facts = replyFacts(service, body, model, {

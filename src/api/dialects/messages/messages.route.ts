@@ -1,6 +1,6 @@
 // POST /v1/messages and /v1/messages/count_tokens, Anthropic's Messages API.
 import { randomUUID } from "node:crypto";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { chatPrompt } from "../../../text/prompt.ts";
 import { principalOf } from "../../http/auth.ts";
 import { asClientErrors, renameParams } from "../../http/errors.ts";
@@ -34,22 +34,19 @@ export function registerMessages(app: FastifyInstance, service: Service): void {
       description: "Anthropic's Messages API. With stream: true the reply is text/event-stream.",
       ...{ body: MessagesRequest, reply: ReplySchema, chunk: MessageEvent },
     }),
-    (request, reply) => answerMessage(service, request, reply),
+    (request, reply) =>
+      renameParams(FIELD_NAMES, () =>
+        answerInDialect(service, request, reply, async () => {
+          const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
+          const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
+          return { chat, dialect };
+        }),
+      ),
   );
   app.post(
     "/v1/messages/count_tokens",
     anthropic("How many tokens a message's prompt has", { body: CountTokensRequest, reply: TokenCount }),
     (request) => renameParams(FIELD_NAMES, () => countTokens(service, request)),
-  );
-}
-
-function answerMessage(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  return renameParams(FIELD_NAMES, () =>
-    answerInDialect(service, request, reply, async () => {
-      const { value: body, ignored } = readBody(MessagesRequest, bodyWithPriority(request) ?? null);
-      const chat = translatedChat(chatOf(body, service.reasoning !== null), chatRules(service), { ignored });
-      return { chat, dialect };
-    }),
   );
 }
 

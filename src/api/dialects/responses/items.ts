@@ -17,6 +17,7 @@ const TEXT_PARTS = new Map([
 ]);
 
 const MEDIA = /^input_(image|file|audio)$/;
+const CUSTOM = new Set<unknown>(["custom_tool_call", "custom_tool_call_output"]);
 const CUSTOM_REFUSED = "custom tools need a server that is started with --enable-openai-extensions.";
 const ROLES = new Set(["user", "assistant", "system", "developer"]);
 
@@ -34,22 +35,17 @@ export class Conversation {
 
   add(item: Item, path: string): void {
     const type = item.type ?? "message";
+    if (CUSTOM.has(type) && !this.#extensions) throw refuseContent(path, CUSTOM_REFUSED);
     switch (type) {
       case "message":
         this.#message(item, path);
         break;
       case "function_call":
+      case "custom_tool_call":
         this.#call(item, path);
         break;
       case "function_call_output":
-        this.#result(item, path);
-        break;
-      case "custom_tool_call":
-        if (!this.#extensions) throw refuseContent(path, CUSTOM_REFUSED);
-        this.#call(item, path);
-        break;
       case "custom_tool_call_output":
-        if (!this.#extensions) throw refuseContent(path, CUSTOM_REFUSED);
         this.#result(item, path);
         break;
       case "reasoning":
