@@ -20,10 +20,8 @@ import {
   whileServing,
 } from "./servers.ts";
 
-interface Partner {
-  url: string;
-  ask(messages: Message[], signal: AbortSignal): AsyncGenerator<ChatChunk>;
-}
+/** Asks, and prints the answer. */
+type Ask = (messages: Message[], stop: AbortController) => Promise<string>;
 
 interface TalkOptions {
   system?: string;
@@ -51,23 +49,21 @@ async function talk(
     temperature: readNumber(options.temperature, "--temperature"),
   };
   const client = clientFor(address, 0);
-  const partner: Partner = {
-    url: address.baseUrl,
-    ask: (messages, signal) => client.chatStream({ ...fields, messages }, signal),
-  };
+  const ask: Ask = (messages, stop) =>
+    print(address.baseUrl, client.chatStream({ ...fields, messages }, stop.signal), stop.signal);
   const history: Message[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
-  if (question.length === 0) return converse(partner, history);
+  if (question.length === 0) return converse(ask, history);
   const stop = new AbortController();
   const onSignal = () => stop.abort();
   process.once("SIGINT", onSignal);
   try {
-    await answer(partner, [...history, { role: "user", content: question.join(" ") }], stop);
+    await ask([...history, { role: "user", content: question.join(" ") }], stop);
   } finally {
     process.off("SIGINT", onSignal);
   }
 }
 
-async function converse(partner: Partner, history: Message[]): Promise<void> {
+async function converse(ask: Ask, history: Message[]): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: "> " });
   let answering: AbortController | null = null;
   terminal.on("SIGINT", () => (answering === null ? terminal.close() : answering.abort()));
@@ -77,7 +73,7 @@ async function converse(partner: Partner, history: Message[]): Promise<void> {
       const question = { role: "user", content: line };
       answering = new AbortController();
       try {
-        const content = await answer(partner, [...history, question], answering);
+        const content = await ask([...history, question], answering);
         history.push(question, { role: "assistant", content });
       } catch (error) {
         // The conversation continues without the question that the server refused.
@@ -94,11 +90,11 @@ async function converse(partner: Partner, history: Message[]): Promise<void> {
 }
 
 /** Prints the answer as it arrives. Aborting `stop` ends it and keeps the text so far. Throws OperatorError if the server refuses or is not there. */
-async function answer({ url, ask }: Partner, messages: Message[], stop: AbortController): Promise<string> {
+async function print(url: string, chunks: AsyncIterable<ChatChunk>, stop: AbortSignal): Promise<string> {
   let text = "";
   let begun = false;
   try {
-    for await (const { choices } of ask(messages, stop.signal)) {
+    for await (const { choices } of chunks) {
       const delta = choices?.[0]?.delta ?? {};
       const reasoning = (delta.reasoning ?? delta.reasoning_content) || "";
       const dimmed = reasoning !== "" && process.stdout.isTTY && !process.env.NO_COLOR;
@@ -108,7 +104,7 @@ async function answer({ url, ask }: Partner, messages: Message[], stop: AbortCon
       text += content;
     }
   } catch (error) {
-    if (!stop.signal.aborted) {
+    if (!stop.aborted) {
       if (begun) process.stdout.write("\n");
       if (isConnectionFault(error)) throw unreachable(url, error);
       if (!(error instanceof ApiError)) throw error;

@@ -74,7 +74,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
       route("training", summary, { body: schema, reply: OperationBody }),
       async (request) => {
         const run = await runs.owned(request.params.id, principalOf(request).workspace.id);
-        const body = readSmallBody(schema, request.body) as Static<S> & Parameters<typeof numbered>[0];
+        const body = readSmallBody(schema, request.body) as Static<S> & Numbered;
         const requestHash = createHash("sha256")
           .update(JSON.stringify([name, body]))
           .digest("hex");
@@ -171,6 +171,8 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
   pass("forward_backward", "Compute a batch's loss and keep its gradients for the next optimizer step");
 }
 
-function numbered({ request_id, sequence_id }: Pick<Static<typeof PassBody>, "request_id" | "sequence_id">) {
+type Numbered = Pick<Static<typeof PassBody>, "request_id" | "sequence_id">;
+
+function numbered({ request_id, sequence_id }: Numbered) {
   return { requestId: request_id, sequenceId: sequence_id };
 }
