@@ -1,4 +1,4 @@
-// The two charts of a job: how rewards are spread, and whether length has to do with them.
+// The charts of a job: how rewards are spread, whether length has to do with them, and how many steps old the policies were.
 import { number } from "../format.ts";
 import { type Age, agesOf, histogram, type Point, points, rangeOf, scale } from "./histogram.ts";
 import type { GroupRow } from "./records.ts";

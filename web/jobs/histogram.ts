@@ -1,4 +1,4 @@
-// Numbers behind the two charts of a job.
+// Numbers behind the charts of a job.
 import type { GroupRow } from "./records.ts";
 
 export interface Bin {

@@ -6,7 +6,7 @@ import type { Tool } from "./tools.ts";
 export const PARAMS = [
   { name: "temperature", min: 0, max: 2, step: 0.1, what: "0 takes the likeliest token" },
   { name: "top_p", min: 0.01, max: 1, step: 0.05, what: "keep the likeliest tokens up to this probability" },
-  { name: "top_k", min: -1, max: 1000, step: 1, what: "keep this many tokens; −1 keeps all" },
+  { name: "top_k", min: -1, max: 1000, step: 1, what: "keep this many tokens; 0 keeps all" },
   { name: "min_p", min: 0, max: 1, step: 0.01, what: "drop tokens below this share of the likeliest" },
   { name: "max_tokens", min: 1, max: 100_000, step: 1, what: "longest reply" },
   { name: "min_tokens", min: 0, max: 100_000, step: 1, what: "shortest reply" },

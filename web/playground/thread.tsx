@@ -56,7 +56,14 @@ export function Thread({ asked, children }: { asked: string; children: Component
         </div>
       </section>
       {isAway.value && (
-        <button type="button" class="to-end" onClick={toEnd}>
+        <button
+          type="button"
+          class="to-end"
+          onClick={() => {
+            toEnd();
+            place.current?.focus(); // the button goes
+          }}
+        >
           ↓ To the end
         </button>
       )}
