@@ -1,4 +1,4 @@
-// Jobs to look at: one with a thousand groups, and one that does not end.
+// Jobs to look at: finished ones of many groups, and one that does not end.
 import { type Choice, FlywheelClient, type TrajectoryGroup } from "../../src/client/client.ts";
 import { KEY } from "./flywheel-process.ts";
 
@@ -25,9 +25,9 @@ export class Jobs {
     return this.#policy.id;
   }
 
-  /** The id of a finished job of 1,000 groups of eight. Two groups have something to teach, the others are quick. */
-  async large(): Promise<string> {
-    const groups = Array.from({ length: 1000 }, (_, i) => this.#group(`Task ${i}: ${QUESTION}`, i < 2 ? i + 1 : null));
+  /** The id of a finished job of so many groups of eight. Two of them have something to teach, the others are quick. */
+  async finished(length: number): Promise<string> {
+    const groups = Array.from({ length }, (_, i) => this.#group(`Task ${i}: ${QUESTION}`, i < 2 ? i + 1 : null));
     return (await this.client.train(this.#policy.id, groups)).id;
   }
 

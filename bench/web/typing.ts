@@ -1,6 +1,7 @@
 // How long a key takes to be drawn in the box for the message, below a chat of one turn and of 200 with 100,000 tokens.
 import type { Browser } from "playwright-core";
 import { longChat, MOST_TURNS } from "../../test/web/long-chat.ts";
+import { longestTask } from "../../test/web/tracing.ts";
 import { openPage } from "./frames.ts";
 
 const KEYS = "words to be drawn at once";
@@ -9,6 +10,8 @@ export interface Typing {
   turns: number;
   /** Milliseconds from each key to the end of the frame that shows it. */
   keys: number[];
+  /** Milliseconds of processor time of the longest task meanwhile. */
+  longestTask: number;
 }
 
 export async function typing(browser: Browser, url: string): Promise<Typing[]> {
@@ -20,9 +23,11 @@ export async function typing(browser: Browser, url: string): Promise<Typing[]> {
     await page.getByText(`Answer ${turns - 1}`, { exact: true }).waitFor();
     await page.getByLabel("Message", { exact: true }).focus();
     await page.evaluate(NOTE_KEYS);
-    await page.keyboard.type(KEYS, { delay: 40 });
-    await page.waitForFunction(`drawn.length === ${KEYS.length}`);
-    found.push({ turns, keys: (await page.evaluate("drawn")) as number[] });
+    const longest = await longestTask(page, async () => {
+      await page.keyboard.type(KEYS, { delay: 40 });
+      while ((await page.evaluate("drawn.length")) !== KEYS.length) await page.waitForTimeout(50);
+    });
+    found.push({ turns, keys: (await page.evaluate("drawn")) as number[], longestTask: longest });
     await page.context().close();
   }
   return found;

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { pageBytes } from "./page-bytes.ts";
+import { MOST_BYTES_AT_FIRST, MOST_BYTES_LATER, pageBytes } from "./page-bytes.ts";
 
 const folder = fileURLToPath(new URL("../../dist/web", import.meta.url));
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -11,10 +11,6 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 );
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
 const scripts = files.filter((name) => name.endsWith(".js")).map(read);
-
-/** Gzipped. */
-const MOST_BYTES_AT_FIRST = 110_000;
-const MOST_BYTES_LATER = 400_000;
 
 it("is at most 110 kB at first, gzipped, and what is loaded later at most 400 kB", () => {
   const { first, later, laterParts } = pageBytes(folder);

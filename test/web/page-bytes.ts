@@ -3,6 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
+/** Gzipped. */
+export const MOST_BYTES_AT_FIRST = 110_000;
+export const MOST_BYTES_LATER = 400_000;
+
 export interface PageBytes {
   first: number;
   later: number;
