@@ -45,9 +45,9 @@ export const TIERS = {
   matrix: () => [
     build,
     { ...npm("clients", "ci", "--prefix", "test/clients", "--silent"), first: true },
-    tests("families, weights, torch, fuzz", "matrix"),
-    simulation("--seeds", "1000"),
-    ...emulated(),
+    peers(),
+    tests("families, weights, faults, torch, fuzz", "matrix", { env: torchPython() }),
+    [simulation("--seeds", "1000"), ...emulated()],
     ...otherNodes(),
     knownVulnerabilities(),
   ],
@@ -59,9 +59,24 @@ function simulation(...args) {
 }
 
 /** The tests of the kernels in C. */
-function kernels(...args) {
-  const step = node("kernels in C", "native/test/run.mjs", ...args);
+function kernels() {
+  const step = node("kernels in C", "native/test/run.mjs");
   return process.platform === "linux" && !has("gcc", "--version") ? { ...step, skip: "gcc" } : step;
+}
+
+/** llama.cpp, which the tests of its files compare with. */
+function peers() {
+  const step = npm("llama.cpp", "ci", "--prefix", "bench/peers", "--ignore-scripts", "--silent");
+  return has("npm", "view", "--silent", "node-llama-cpp")
+    ? step
+    : { ...step, skip: "node-llama-cpp from the npm registry" };
+}
+
+/** The Python of the tests of the PyTorch trainer, if nobody names another: this machine's, where it has what they need. */
+function torchPython() {
+  const given = process.env.FLYWHEEL_TORCH_PYTHON;
+  if (given !== undefined || !has("python3", "-c", "import torch, transformers")) return {};
+  return { FLYWHEEL_TORCH_PYTHON: "python3" };
 }
 
 /** What the runtime computes on processors without AVX-512: qemu emulates one. A child process would leave the emulation. */
