@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * Which tests to run: a tier of test/tiers, whose projects are its own. Without one, the project "all" has every test, and the
@@ -33,6 +34,7 @@ const MATRIX = [
   "test/e2e/{mini,structured-output*,training-learns}.test.ts",
   "test/mini/**/*.test.ts",
   "test/packed/platforms.test.ts",
+  "test/gguf/llama-cpp.test.ts",
 ];
 
 /** Of these the system tests take a part, and the matrix all: types of weights (runner-driver.ts), calls that fail (fault-points.ts). */
@@ -135,6 +137,18 @@ const PROJECTS = {
   ],
 };
 
+/** Vitest begins with large files. These take longer than larger ones, and must not be the last while another core is idle. */
+const LONG =
+  /test\/(chaos|faults|packed|cluster\/(kill|pause|database-crash|two-builds)|s3\/processes|web\/(accessibility|long-chat|teach))/;
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 // Property tests draw new cases in every run. To draw those of a run again: FLYWHEEL_PROPERTY_SEED=20 npm test
 if (process.env.FLYWHEEL_PROPERTY_SEED === undefined) {
   process.env.FLYWHEEL_PROPERTY_SEED = String(randomInt(2 ** 31));
@@ -145,6 +159,7 @@ export default defineConfig({
   test: {
     // One more than there are cores: some files wait for processes to start, for leases to end and the like.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: LongFirst },
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
     testTimeout: 600_000,
     hookTimeout: 600_000,
