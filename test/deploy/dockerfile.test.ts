@@ -93,7 +93,7 @@ it("has everything that the npm package has, except the pages and the list of wh
   );
   const wanted = PACKAGE.files.filter((file) => !file.startsWith("!") && !file.endsWith(".d.ts"));
   const missing = wanted.filter((file) => !inside.some((path) => path === file || path.startsWith(`${file}/`)));
-  expect(missing.sort()).toEqual(["README.md", "docs", "sbom.json"]);
+  expect(missing.sort()).toEqual(["README.md", "SECURITY.md", "docs", "sbom.json"]);
 });
 
 it("has the trainer's package and its launchers, as the npm package does", () => {

@@ -26,7 +26,16 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** What `npm pack` reads. Not dist/, which it builds: other tests run from the one in the checkout at this moment. */
 const SOURCES = [
   ...["bin", "docs", "models/flywheel-mini", "native/prebuilt", "packaging", "src", "templates", "trainer", "web"],
-  ...["LICENSE", "README.md", "package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", ".npmrc"],
+  ...[
+    "LICENSE",
+    "README.md",
+    "SECURITY.md",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    ".npmrc",
+  ],
 ];
 
 export interface Packed {
