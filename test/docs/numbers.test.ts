@@ -1,5 +1,5 @@
-// A table whose numbers come from a page of bench/results says so in the line above it: <!-- numbers: bench/results/PAGE.md -->.
-// Each of its numbers is on that page, perhaps with more digits. The README's tables of speed have such a line.
+// A table whose numbers come from pages of bench/results names them in the line above it: <!-- numbers: bench/results/PAGE.md … -->.
+// Each of its numbers is on one of them, perhaps with more digits. The README's tables of speed have such a line.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -13,15 +13,19 @@ interface Table {
   head: string;
   /** Cells of its rows, without the first of each, which says what the row is about. */
   cells: string[];
-  /** The page that has its numbers. */
-  source: string | null;
+  /** The pages that have its numbers. */
+  sources: string[];
 }
 
 function tablesOf(text: string): Table[] {
-  return [...text.matchAll(/(?:^<!-- numbers: (\S+) -->\n)?(^\|.*\n\|[-:| ]+\n(?:\|.*(?:\n|$))*)/gm)].map(
-    ([, source, table]) => {
+  return [...text.matchAll(/(?:^<!-- numbers: (.+) -->\n)?(^\|.*\n\|[-:| ]+\n(?:\|.*(?:\n|$))*)/gm)].map(
+    ([, sources, table]) => {
       const [head, , ...rows] = table!.trimEnd().split("\n");
-      return { head: head!, cells: rows.flatMap((row) => row.split("|").slice(2, -1)), source: source ?? null };
+      return {
+        head: head!,
+        cells: rows.flatMap((row) => row.split("|").slice(2, -1)),
+        sources: sources?.split(" ") ?? [],
+      };
     },
   );
 }
@@ -37,7 +41,7 @@ function isRounded(exact: string, shown: string): boolean {
   return Math.abs(Number(exact) - Number(shown)) <= unit / 2 + 1e-9;
 }
 
-/** The numbers of a table that are not in `source`, the text of its page. */
+/** The numbers of a table that are not in `source`, the text of its pages. */
 function unknownNumbers({ cells }: Table, source: string): string[] {
   const known = numbersIn(source);
   return cells.flatMap(numbersIn).filter((shown) => !known.some((exact) => isRounded(exact, shown)));
@@ -45,9 +49,12 @@ function unknownNumbers({ cells }: Table, source: string): string[] {
 
 it.each(checked)("numbers in %s come from the page that they name", (page) => {
   const wrong = tablesOf(read(page)).flatMap((table) => {
-    const { head, source } = table;
-    if (source === null) return page === "README.md" && SPEED.test(head) ? [`names no page: ${head}`] : [];
-    return existsSync(join(ROOT, source)) ? unknownNumbers(table, read(source)) : [`no page ${source}`];
+    const { head, sources } = table;
+    if (sources.length === 0) return page === "README.md" && SPEED.test(head) ? [`names no page: ${head}`] : [];
+    const missing = sources.filter((source) => !existsSync(join(ROOT, source)));
+    return missing.length > 0
+      ? missing.map((source) => `no page ${source}`)
+      : unknownNumbers(table, sources.map(read).join("\n"));
   });
   expect(wrong).toEqual([]);
 });
@@ -55,7 +62,7 @@ it.each(checked)("numbers in %s come from the page that they name", (page) => {
 it("sees a number that is on no page", () => {
   const table = "| model | tokens/s |\n|---|---:|\n| 44 M | 1,444, 0.71x |\n| 350 M | 74,100 |\n";
   const [found] = tablesOf(`<!-- numbers: bench/results/a.md -->\n${table}`);
-  expect(found).toMatchObject({ head: "| model | tokens/s |", source: "bench/results/a.md" });
+  expect(found).toMatchObject({ head: "| model | tokens/s |", sources: ["bench/results/a.md"] });
   expect(unknownNumbers(found!, "1444, 0.71 and 74,070")).toEqual([]);
   expect(unknownNumbers(found!, "1445, 0.72 and 74,170")).toEqual(["1444", "0.71", "74100"]);
 });
