@@ -1,5 +1,4 @@
 // Differences between vLLM's own replies and Flywheel's in front of it that are meant to be, with their reasons.
-// docs/guides/vllm.md shows this list.
 
 interface Difference {
   /** Matches the name of the request. */

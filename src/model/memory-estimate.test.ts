@@ -1,5 +1,5 @@
 // Memory of models that people know, from the numbers in their public configurations. Nothing was downloaded. The table in
-// docs/guides/serving.md is made of these.
+// docs/guides/models.md is made of these.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -150,7 +150,7 @@ it("counts what stays float32 in every type: routers and learned positions", () 
 });
 
 it("the table of the guide is made of these numbers", () => {
-  const guide = readFileSync(new URL("../../docs/guides/serving.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../docs/guides/models.md", import.meta.url), "utf8");
   for (const name of Object.keys(KNOWN)) {
     const config = configOf(name);
     const { parameters, cacheBytesPerToken } = estimateMemory(config, "int8", "float16");

@@ -1,11 +1,11 @@
-// The guide names metrics and options that exist.
+// The guides of several servers name metrics and options that exist.
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { flagName, OPTIONS } from "../../src/config/options.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
-const guide = read("docs/guides/scale-out.md");
+const guide = read("docs/guides/monitoring.md") + read("docs/guides/scale-out.md");
 
 it("names metrics that the server has", () => {
   const names = [...guide.matchAll(/`((?:vllm|flywheel):\w+|(?:http|flywheel)_\w+)/g)].map(([, name]) => name!);

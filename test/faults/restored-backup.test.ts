@@ -1,4 +1,4 @@
-// The guide's backup (docs/guides/scale-out.md, section 7) is restored, and the first server starts on it. Every call of that start
+// The backup of docs/guides/backup.md is restored, and the first server starts on it. Every call of that start
 // fails once. The database is older than the files: what it knows is there, and what it does not know is kept.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
