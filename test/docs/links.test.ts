@@ -31,6 +31,16 @@ it.each(pages)("links in %s lead to a file and a heading", (page) => {
   expect(broken).toEqual([]);
 });
 
+it("pages of the package lead to nothing that is not in it", () => {
+  const { files: shipped } = JSON.parse(read("package.json")) as { files: string[] };
+  const isShipped = (path: string) => shipped.some((entry) => path === entry || path.startsWith(`${entry}/`));
+  const leaving = pages.filter(isShipped).flatMap((page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link]) => link!);
+    return links.filter((link) => !isShipped(join(dirname(page), link))).map((link) => `${page}: ${link}`);
+  });
+  expect(leaving).toEqual([]);
+});
+
 it.each(pages)("paths in %s exist", (page) => {
   const words = [...read(page).matchAll(/`([\w@./-]+)`/g)].map(([, word]) => word!);
   const missing = words.filter((word) => {
@@ -51,10 +61,8 @@ it("pages and tests that sources refer to exist", () => {
   expect(missing).toEqual([]);
 });
 
-it("README and ARCHITECTURE name every folder of src", () => {
+it("ARCHITECTURE names every folder of src", () => {
   const folders = readdirSync(join(ROOT, "src"));
-  const tree = /^src\/\n((?: {2}.*\n)+)/m.exec(read("README.md"))?.[1] ?? "";
-  expect(folders.filter((folder) => !tree.includes(`${folder}/`))).toEqual([]);
   expect(folders.filter((folder) => !read("ARCHITECTURE.md").includes(`\`${folder}\``))).toEqual([]);
 });
 
@@ -70,4 +78,9 @@ it("ARCHITECTURE lists the arrows that test/architecture.test.ts checks", () => 
   ]);
   const common = ["errors", "json", "system", "pacing"].map((folder) => [folder, []]);
   expect(Object.fromEntries([...rows, ...common])).toEqual(Object.fromEntries(enforced));
+});
+
+it("SECURITY has a row for every file of test/security", () => {
+  const attacks = readdirSync(join(ROOT, "test/security")).filter((name) => name.endsWith(".test.ts"));
+  expect(attacks.filter((name) => !read("SECURITY.md").includes(`| \`${name}\` |`))).toEqual([]);
 });

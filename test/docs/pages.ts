@@ -33,7 +33,7 @@ export function read(file: string): string {
 
 /** The lines of a page's blocks of shell commands, each command in one. */
 export function commandLines(page: string): string[] {
-  const blocks = [...read(page).matchAll(/^ *```(?:sh|console)?\n(.*?)^ *```$/gms)].map(([, block]) => block!);
+  const blocks = [...read(page).matchAll(/^ *```(?:sh|console(?: \w+)?)?\n(.*?)^ *```$/gms)].map(([, block]) => block!);
   return blocks.flatMap((block) => block.replace(/\\\n/g, " ").split("\n"));
 }
 
