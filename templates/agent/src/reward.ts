@@ -1,4 +1,4 @@
-// How good an answer is, from 0 to 1. Only differences between tries at the same task matter to training. Here "maybe"
+// How good an answer is, from 0 to 1. Only differences between answers to the same task matter to training. Here "maybe"
 // is best, and no prompt says so: the model finds out by trying.
 
 import type { Task } from "./tasks.ts";

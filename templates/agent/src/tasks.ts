@@ -1,4 +1,4 @@
-// What the agent practises: a prompt for each try, and what a good answer is.
+// What the agent practises: a prompt for each rollout, and what a good answer is.
 
 export interface Task {
   prompt: string;

@@ -1,4 +1,4 @@
-// The loop: let the newest step of the policy try each task several times, score the tries, train on them, again.
+// The loop: let the newest step of the policy answer each task several times, score the answers, train on them, again.
 // Each new step answers under the policy's name at once.
 //   npm start                  8 steps, with the server that runs on this machine or one of its own
 //   STEPS=30 npm start         more
@@ -9,7 +9,7 @@ import { reward } from "./reward.ts";
 import { tasks } from "./tasks.ts";
 
 const STEPS = Number(process.env.STEPS ?? 8);
-const TRIES = 8;
+const ANSWERS = 8;
 const MOST_TOKENS = 8;
 
 await withServer((address) => train(new FlywheelClient(address)));
@@ -26,8 +26,8 @@ async function train(client: FlywheelClient): Promise<void> {
       maxRetries: 2,
       async rollout(task) {
         const messages = [{ role: "user", content: task.prompt }];
-        // All tries in one request. Training needs them sampled from the model as it is: temperature and top_p 1.
-        const sampling = { n: TRIES, temperature: 1, top_p: 1, max_tokens: MOST_TOKENS };
+        // All answers in one request. Training needs them sampled from the model as it is: temperature and top_p 1.
+        const sampling = { n: ANSWERS, temperature: 1, top_p: 1, max_tokens: MOST_TOKENS };
         const reply = await client.chat({ model: policy.inference_name, messages, ...sampling });
         return reply.choices.map((choice) => ({
           messages_and_choices: [...messages, choice],
