@@ -19,7 +19,7 @@ export interface Results {
   conditions: string;
 }
 
-export const BARS = "200 claims per second, 2 ms for the reads of a request (p99) and 10 ms for a page";
+const BARS = "200 claims per second, 2 ms for the reads of a request (p99) and 10 ms for a page";
 
 export function report({ databases, tables, lookups, command, conditions }: Results, machine: Machine): string {
   return [

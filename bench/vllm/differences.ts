@@ -8,7 +8,7 @@ interface Difference {
   reason: string;
 }
 
-export const KNOWN_DIFFERENCES: readonly Difference[] = [
+const KNOWN_DIFFERENCES: readonly Difference[] = [
   {
     name: /^/,
     differences: /^\.usage\.prompt_tokens_details(\.cached_tokens)?:/,

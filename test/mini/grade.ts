@@ -89,7 +89,7 @@ function gradeTool(check: Extract<Check, { kind: "tool" }>, reply: Reply): Grade
 }
 
 /** Calls as the model writes them, for servers that do not parse them. */
-export function callsInText(text: string): { name: string; arguments: Record<string, unknown> }[] {
+function callsInText(text: string): { name: string; arguments: Record<string, unknown> }[] {
   const calls: { name: string; arguments: Record<string, unknown> }[] = [];
   for (const match of text.matchAll(/<tool_call>\s*(\{.*?\})\s*<\/tool_call>/gs)) {
     try {

@@ -11,7 +11,7 @@ import type { OptionName } from "../../src/config/options.ts";
 import { MODEL } from "../support/cli-process.ts";
 import { FakeVllm } from "../support/fake-vllm.ts";
 
-export const FRONT_KEY = "front-key";
+const FRONT_KEY = "front-key";
 
 export interface Front {
   replica: FakeVllm;

@@ -43,7 +43,7 @@ export interface Plan {
   accidents: Record<Accident, number>;
 }
 
-export const ACCIDENTS = [
+const ACCIDENTS = [
   "kill",
   "stop",
   "short pause",
@@ -57,7 +57,7 @@ export const ACCIDENTS = [
 
 export type Accident = (typeof ACCIDENTS)[number];
 
-export function planOf(world: World, config: ModelConfig): Plan {
+function planOf(world: World, config: ModelConfig): Plan {
   const { chance } = world;
   /** Each kind of fault is there in two of three seeds. */
   const some = (rate: number) => (chance.between(0, 2) > 0 ? rate * chance.pick([0.2, 1, 3]) : 0);

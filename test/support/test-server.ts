@@ -63,7 +63,7 @@ export interface TestServer extends StartedServer {
  * --engine-url, and must answer the same. Tests that look into the engine's own process are skipped there: its steps,
  * its counters, its death, and how a server closes its parts.
  */
-export const IS_REMOTE = process.env.FLYWHEEL_TEST_ENGINE === "remote";
+const IS_REMOTE = process.env.FLYWHEEL_TEST_ENGINE === "remote";
 
 /**
  * Set by whoever runs the project "remote" against another server, such as vLLM. It must obey as the fake model does,
