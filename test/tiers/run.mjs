@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { judged, TIERS } from "./tiers.mjs";
 
 const [what, ...rest] = process.argv.slice(2);
-if (what === "sum") sum(rest);
+if (what === "sum") report(resultsOf(rest));
 else if (TIERS[what] === undefined) throw new Error(`name a tier: ${Object.keys(TIERS).join(", ")}`);
 else await runTier(what);
 
@@ -18,7 +18,11 @@ else await runTier(what);
  */
 async function runTier(name) {
   const steps = [];
+  const file = process.env.FLYWHEEL_TIER_RESULT;
+  const earlier = file === undefined ? [] : resultsOf([file]);
   for (const entry of TIERS[name]()) {
+    // what the tier before has built is there
+    if (entry.first && earlier.some((step) => step.name === entry.name && step.failed === 0)) continue;
     const together = [entry].flat();
     process.stdout.write(`\n── ${name}: ${together.map((step) => step.name).join(", and at the same time ")}\n`);
     const [startedAt, cpuBefore] = [performance.now(), childrenCpuSeconds()];
@@ -31,16 +35,15 @@ async function runTier(name) {
     // What cannot be built cannot be tested.
     if (entry.first && steps.at(-1).failed > 0) break;
   }
-  const file = process.env.FLYWHEEL_TIER_RESULT;
   if (file !== undefined) for (const step of steps) appendFileSync(file, `${JSON.stringify(step)}\n`);
   report(steps);
 }
 
-function sum(files) {
+function resultsOf(files) {
   const lines = files
     .filter((file) => existsSync(file))
     .flatMap((file) => readFileSync(file, "utf8").trim().split("\n"));
-  report(lines.filter((line) => line !== "").map((line) => JSON.parse(line)));
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line));
 }
 
 async function runStep({ name, command, args, env = {}, skip }) {
@@ -69,7 +72,9 @@ async function runStep({ name, command, args, env = {}, skip }) {
   return result;
 }
 
-const secondsSince = (from) => (performance.now() - from) / 1000;
+function secondsSince(from) {
+  return (performance.now() - from) / 1000;
+}
 
 /** Processor time of all children that have ended, and of theirs. Linux only: 0 elsewhere. */
 function childrenCpuSeconds() {

@@ -1,5 +1,5 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -39,6 +39,37 @@ it("counts as failed what was skipped for want of something that is here", () =>
   });
   expect([isHere("gcc", env), isHere("ray in that Python", env)]).toEqual([false, false]);
   expect(isHere("Linux", env)).toBe(process.platform === "linux");
+  rmSync(folder, { recursive: true });
+});
+
+it("runs steps of a list at the same time, counts them all, and builds once for all tiers of a series", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tiers-"));
+  cpSync(new URL("run.mjs", import.meta.url), join(folder, "run.mjs"));
+  const result = join(folder, "result");
+  // either waits for the other
+  writeFileSync(
+    join(folder, "tiers.mjs"),
+    `const step = (name, code) => ({ name, command: process.execPath, args: ["-e", code] });
+    const meet = (mine, other) => "const fs = require('fs'); fs.writeFileSync('" + mine + "', ''); while (!fs.existsSync('" + other + "'));";
+    const build = { ...step("build", "require('fs').appendFileSync('built', 'x')"), first: true };
+    export const judged = (step) => step;
+    export const TIERS = {
+      one: () => [build],
+      two: () => [build, [step("left", meet("l", "r")), step("right", meet("r", "l") + "process.exit(1)")]],
+    };`,
+  );
+  const env = { ...process.env, FLYWHEEL_TIER_RESULT: result };
+  const tell = (...args: string[]) =>
+    spawnSync(process.execPath, ["run.mjs", ...args], { cwd: folder, env, encoding: "utf8" });
+  expect(tell("one").status).toBe(0);
+  expect(tell("two").stdout).toMatch(
+    /right, beside left .* in that +0 +1 +0\n.*\nfailed in right: right ended with 1\n1 passed, 1 failed/s,
+  );
+  expect(readFileSync(join(folder, "built"), "utf8")).toBe("x");
+  expect(tell("sum", result)).toMatchObject({
+    status: 1,
+    stdout: expect.stringContaining("2 passed, 1 failed, 0 skipped"),
+  });
   rmSync(folder, { recursive: true });
 });
 
