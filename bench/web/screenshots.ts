@@ -1,16 +1,20 @@
 // `npm run web:screenshots`: the pictures of docs/guides/web.md and the README, from a fresh server with the bundled model, and
 // pictures of every page in every state, three sizes and two themes, to look at. Seeds and viewport are fixed, so the words on
 // them stay the same; times and speeds are this machine's.
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { FakeMcpServer } from "../../test/support/mcp-server.ts";
 import { findBrowser } from "../../test/web/find-browser.ts";
+import { chartsAreDrawn } from "../../test/web/states.ts";
 import { flagsOrExit } from "../process/flags-or-exit.ts";
 import { KEY, ROOT, startFlywheel } from "./flywheel-process.ts";
 import { takeAll } from "./pictures.ts";
+import { fewColours } from "./png.ts";
 
 const WAIT_MS = 300_000;
+const VIEWPORT = { width: 1280, height: 800 };
 
 const USAGE = `npm run web:screenshots -- [options]
   --docs         only those of the guide and the README
@@ -28,12 +32,12 @@ const flags = flagsOrExit((args) => {
 }, USAGE);
 
 async function takePictures(url: string, browser: Browser): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
+  const context = await browser.newContext({ viewport: VIEWPORT, colorScheme: "light" });
   context.setDefaultTimeout(WAIT_MS);
   await context.addInitScript(`sessionStorage.setItem("flywheel.key", ${JSON.stringify(KEY)})`);
   const page = await context.newPage();
   const shoot = async (name: string) => {
-    await page.screenshot({ path: join(ROOT, "docs/images", `${name}.png`) });
+    writeFileSync(join(ROOT, "docs/images", `${name}.png`), fewColours(await page.screenshot()));
     console.log(`docs/images/${name}.png`);
   };
   const isIdle = () => page.getByRole("button", { name: "Send" }).waitFor();
@@ -78,7 +82,10 @@ async function takePictures(url: string, browser: Browser): Promise<void> {
   await page.getByRole("link", { name: /^job / }).click();
   await page.getByRole("img", { name: /^Loss of/ }).waitFor();
   await page.locator(".long-list li").waitFor();
+  await chartsAreDrawn(page);
+  await page.setViewportSize({ ...VIEWPORT, height: 1180 }); // down to its group
   await shoot("job");
+  await page.setViewportSize(VIEWPORT);
   await page.getByRole("link", { name: "0", exact: true }).click();
   await page.getByRole("link", { name: "Rollout 1", exact: true }).click();
   await page.getByLabel("what the gradient asked").check();

@@ -1,6 +1,7 @@
 // The longest task of the page's thread at everything that one can do: all over a job of 2,000 rollouts, and for "raw JSON" of
 // eight answers of 250 tokens.
 import type { Browser, Page } from "playwright-core";
+import { chartsAreDrawn } from "../../test/web/states.ts";
 import { longestTask } from "../../test/web/tracing.ts";
 import { openPage } from "./frames.ts";
 
@@ -65,8 +66,7 @@ const JOB_WORK: Readonly<Record<string, Work>> = {
   "all jobs with its curves": async (page) => {
     const [, , id] = new URL(page.url()).pathname.split("/");
     await go(page, `/jobs?with=${id}`);
-    await page.locator(".chart canvas").first().waitFor();
-    await page.locator(".chart:not(:has(canvas))").first().waitFor({ state: "detached" });
+    await chartsAreDrawn(page);
   },
 };
 
@@ -77,7 +77,7 @@ export async function jobTasks(browser: Browser, url: string, job: string): Prom
   const opening: Work = async () => {
     await go(page, `/jobs/${job}`);
     await page.locator(".long-list > li").first().waitFor();
-    await page.locator(".chart canvas").first().waitFor();
+    await chartsAreDrawn(page);
   };
   const found = [];
   for (const [what, work] of Object.entries({ "opening it": opening, ...JOB_WORK })) {

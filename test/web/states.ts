@@ -50,10 +50,9 @@ async function importChat(page: Page, ...said: (string | object)[]): Promise<voi
   await answers(page).first().waitFor();
 }
 
-/** Charts are made one after the other. */
-async function chartsAreDrawn(page: Page): Promise<void> {
-  await page.locator(".chart canvas").first().waitFor();
-  await page.locator(".chart:not(:has(canvas))").first().waitFor({ state: "detached" });
+/** They are made one after the other. */
+export async function chartsAreDrawn(page: Page): Promise<void> {
+  await page.locator('.charts:not([aria-busy="true"]) canvas').first().waitFor();
 }
 
 async function openTools(page: Page): Promise<void> {
