@@ -22,7 +22,11 @@ export function SignIn() {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     field.current?.focus();
-    return () => queueMicrotask(() => document.getElementById("content")?.focus());
+    return () =>
+      queueMicrotask(() => {
+        // the page that is shown now may have moved the focus already
+        if (document.activeElement === document.body) document.getElementById("content")?.focus();
+      });
   }, []);
   const problem = error.value ?? signedOutBecause.value;
   return (
