@@ -5,12 +5,13 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { BUNDLED_NAME } from "../app/model-files.ts";
 import { ApiError, type ChatChunk, type Message } from "../client/client.ts";
-import { isConnectionFault } from "../client/http.ts";
+import { Connection, isConnectionFault } from "../client/http.ts";
 import { OperatorError } from "../errors/faults.ts";
 import type { ServerAddress } from "../store/local-key.ts";
 import { addOptionFlags, givenConfig, givenFlags } from "./flags.ts";
 import {
   addTargetOptions,
+  asUsageErrors,
   clientFor,
   readNumber,
   serverOn,
@@ -172,16 +173,16 @@ Examples:
   flywheel run my-agent                         a policy of the running server`;
 
 /** The name under which the running server knows a model that was given by name, folder or `bundled`. */
-async function servedName({ baseUrl, apiKey }: ServerAddress, model: string | undefined): Promise<string | undefined> {
+async function servedName(server: ServerAddress, model: string | undefined): Promise<string | undefined> {
   if (model === undefined) return undefined;
-  const response = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
-  const { data = [] } = (await response.json()) as { data?: { id: string; root?: string }[] };
+  type Models = { data: { id: string; root?: string }[] };
+  const { data } = await asUsageErrors(server.baseUrl, () => new Connection(server).json<Models>("GET", "/models"));
   const wanted = model === "bundled" ? BUNDLED_NAME : model;
   const found = data.find(({ id, root }) => id === wanted || root === wanted);
   if (found) return found.id;
   const names = data.map(({ id }) => id).join(", ");
   const fix = "stop it to serve another model, or give --data and --port for a second server";
-  throw new OperatorError(`the server at ${baseUrl} serves ${names}, not ${model}: ${fix}`);
+  throw new OperatorError(`the server at ${server.baseUrl} serves ${names}, not ${model}: ${fix}`);
 }
 
 /** A question in the place of the model. No model's name has spaces, unless it is a folder. */
