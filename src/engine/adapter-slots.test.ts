@@ -142,6 +142,16 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual([]);
   });
 
+  it("names a folder that stays when one of two with the same content goes", async () => {
+    const { slots, calls, loaded } = setup();
+    for (const step of ["red", "red copy"]) (await slots.lease(step)).release();
+    await slots.forget("red copy");
+    expect(calls).toEqual(["load red", "load red copy", "load red"]);
+    expect(loaded()).toEqual(["red"]);
+    await slots.forget("red");
+    expect(calls.at(-1)).toBe("unload version of red");
+  });
+
   it("forgets a step that is being loaded, but only after its request", async () => {
     const { slots, loaded } = setup();
     const [lease] = await Promise.all([slots.lease("one"), slots.forget("one")]);

@@ -114,12 +114,16 @@ export class AdapterSlots {
     await this.#turns.run(() => this.#loadStep(step));
   }
 
-  /** The step is about to be deleted: unloads it after the requests on it. */
+  /** The step is about to be deleted: unloads it after the requests on it, unless another step has the same content. */
   forget(step: string): Promise<void> {
     return this.#turns.run(async () => {
       const version = this.#versionOf(step);
       if (version === null) return;
-      this.#slots.get(version)!.steps.delete(step);
+      const { steps } = this.#slots.get(version)!;
+      steps.delete(step);
+      const [other] = steps;
+      // Engines that come or restart get the content from the folder that was named last. If this one is gone too, they say so.
+      if (other !== undefined) await this.#engine.loadAdapter(other).catch(() => {});
       await this.#unloadUnused(version);
     });
   }

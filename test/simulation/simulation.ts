@@ -47,6 +47,8 @@ const PATIENCE_MS = 400_000;
 /** Files without a row go when they are older than an hour. */
 const TWO_HOURS_MS = 7_200_000;
 const SWEEP_MS = 61_000;
+/** An engine may not see a folder for two minutes (engine/remote/remote-adapters.ts), and then says so. */
+const LONGEST_LOAD_MS = 130_000;
 
 export function simulate(seed: number): Promise<Report> {
   const world = new World(seed);
@@ -131,6 +133,11 @@ async function finish(world: World, process: Client["process"], work: () => Prom
 async function close(world: World, cluster: Cluster): Promise<void> {
   // the last words of the last request are on their way
   await world.run(() => false, world.elapsed + 1_000);
+  // a request whose client has left may stand behind a load that waits for the files of a step that another server has deleted
+  await world.run(
+    () => cluster.servers.every((server) => server.leftOpen().length === 0),
+    world.elapsed + LONGEST_LOAD_MS,
+  );
   for (const server of cluster.servers) {
     for (const left of server.leftOpen()) world.violation(left);
     server.countRare();
