@@ -179,6 +179,7 @@ export class StepEngine {
     } catch (error) {
       finish = errorFinish(error);
     }
+    for (const { id } of tokens) sequence.tokens.push(id);
     this.#parts.stats.add("generatedTokens", tokens.length);
     this.#stepTokens += tokens.length;
     this.#table.emitTokens(sequence, tokens, finish);

@@ -7,14 +7,22 @@
 // any one-token distribution, whatever the logits are. A row of zeros will therefore do, and forcing never changes the
 // output, only the number of steps.
 
-import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
+import type { ConstraintFactory, SequenceConstraint } from "../grammar/match/sequence-constraint.ts";
 import { promptTokenLogprobs, promptTokenPreference } from "../sampling/logprobs.ts";
 import { SequenceSampler } from "../sampling/sampler.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
-import type { Finish } from "./contract.ts";
+import type { Finish, GenerateRequest } from "./contract.ts";
 import { checkFinish } from "./finish.ts";
 import type { ScheduledChunk } from "./scheduler.ts";
-import type { Sequence } from "./sequence.ts";
+
+/** What it needs of a choice: of a sequence here, or of one whose rows of logits another process has (gpu/). */
+export interface Choice {
+  readonly request: { readonly request: GenerateRequest };
+  readonly index: number;
+  /** null until `prepare`. */
+  sampler: SequenceSampler | null;
+  constraint: SequenceConstraint | null;
+}
 
 export class TokenSource {
   readonly #vocabSize: number;
@@ -31,28 +39,39 @@ export class TokenSource {
     this.#onlyOne = new Int32Array(Math.ceil(vocabSize / 32));
   }
 
-  /** Before a sequence first runs, so that a constraint can work on its first mask while the prompt is computed. */
-  prepare(sequence: Sequence): void {
-    if (sequence.sampler !== null) return;
-    const { sampling, grammar, promptTokenIds } = sequence.request.request;
+  /** Before a choice first runs, so that a constraint can work on its first mask while the prompt is computed. */
+  prepare(choice: Choice): void {
+    if (choice.sampler !== null) return;
+    const { sampling, grammar, promptTokenIds } = choice.request.request;
     const { eosTokenId, stopTokenIds, ignoreEos } = sampling;
-    sequence.sampler = new SequenceSampler(sampling, sequence.index, promptTokenIds, this.#vocabSize);
+    choice.sampler = new SequenceSampler(sampling, choice.index, promptTokenIds, this.#vocabSize);
     if (grammar === null) return;
     if (this.#constraints === null) throw new Error("this engine has no grammars");
     const ends = eosTokenId === null ? stopTokenIds : [eosTokenId, ...stopTokenIds];
-    sequence.constraint = this.#constraints.create(grammar, ends, ignoreEos);
+    choice.constraint = this.#constraints.create(grammar, ends, ignoreEos);
   }
 
-  /** Appends to the sequence and to `out`; returns why the sequence ended, or null. `row`: [vocab]. */
-  extend(sequence: Sequence, row: Float32Array, out: SampledToken[]): Finish | null {
-    const { sampler, constraint } = sequence;
-    const mask = constraint?.mask() ?? null;
-    if (mask !== null && mustEnd(sequence, mask)) return { reason: "stop", stopReason: null };
-    let finish = append(sequence, sampler!.sample(row, mask), out);
-    if (constraint === null || finish !== null) return finish;
-    for (const id of constraint.forced()) {
-      if (isHeldBack(sequence, id)) return { reason: "stop", stopReason: null };
-      finish = append(sequence, this.#sampleOnly(sequence, id), out);
+  /** Adds the choice's next tokens to `out`; returns why it ended, or null. `row`: [vocab]. */
+  extend(choice: Choice, row: Float32Array, out: SampledToken[]): Finish | null {
+    const mask = choice.constraint?.mask() ?? null;
+    if (mask !== null && mustEnd(choice, mask)) return { reason: "stop", stopReason: null };
+    const token = choice.sampler!.sample(row, mask);
+    return this.#follow(choice, token, out);
+  }
+
+  /** The same for a token that was sampled elsewhere. */
+  take(choice: Choice, token: SampledToken, out: SampledToken[]): Finish | null {
+    choice.sampler!.note(token.id);
+    return this.#follow(choice, token, out);
+  }
+
+  /** Adds a token that was just sampled, and those that it forces. */
+  #follow(choice: Choice, token: SampledToken, out: SampledToken[]): Finish | null {
+    let finish = append(choice, token, out);
+    if (choice.constraint === null || finish !== null) return finish;
+    for (const id of choice.constraint.forced()) {
+      if (isHeldBack(choice, id)) return { reason: "stop", stopReason: null };
+      finish = append(choice, this.#sampleOnly(choice, id), out);
       if (finish !== null) break;
     }
     return finish;
@@ -73,36 +92,35 @@ export class TokenSource {
     }
   }
 
-  #sampleOnly(sequence: Sequence, id: number): SampledToken {
+  #sampleOnly(choice: Choice, id: number): SampledToken {
     this.#onlyOne[id >>> 5] = 1 << (id & 31);
     try {
-      return sequence.sampler!.sample(this.#zeros, this.#onlyOne);
+      return choice.sampler!.sample(this.#zeros, this.#onlyOne);
     } finally {
       this.#onlyOne[id >>> 5] = 0;
     }
   }
 }
 
-function append(sequence: Sequence, token: SampledToken, out: SampledToken[]): Finish | null {
-  sequence.tokens.push(token.id);
+function append(choice: Choice, token: SampledToken, out: SampledToken[]): Finish | null {
   out.push(token);
-  const finish = checkFinish(sequence.request.request.sampling, sequence.sampler!.outputTokens);
-  if (finish === null) sequence.constraint?.accept(token.id);
+  const finish = checkFinish(choice.request.request.sampling, choice.sampler!.outputTokens);
+  if (finish === null) choice.constraint?.accept(token.id);
   return finish;
 }
 
 /** Whether min_tokens forbids this id now, because it would stop too early. */
-function isHeldBack(sequence: Sequence, id: number): boolean {
-  const { minTokens, minTokensMask } = sequence.request.request.sampling;
-  return sequence.sampler!.outputTokens.length < minTokens && minTokensMask.includes(id);
+function isHeldBack(choice: Choice, id: number): boolean {
+  const { minTokens, minTokensMask } = choice.request.request.sampling;
+  return choice.sampler!.outputTokens.length < minTokens && minTokensMask.includes(id);
 }
 
 /** A complete constraint leaves only stop ids. If min_tokens forbids those, the constraint wins and the text ends. */
-function mustEnd(sequence: Sequence, mask: Int32Array): boolean {
+export function mustEnd(choice: Choice, mask: Int32Array): boolean {
   let legal = 0;
   for (let at = 0; at < mask.length; at++) {
     for (let rest = mask[at]!; rest !== 0; rest &= rest - 1) {
-      if (!isHeldBack(sequence, at * 32 + 31 - Math.clz32(rest & -rest))) return false;
+      if (!isHeldBack(choice, at * 32 + 31 - Math.clz32(rest & -rest))) return false;
       legal++;
     }
   }

@@ -53,13 +53,16 @@ class WaitingQueue {
 // before. This check stops anything that slipped through from reaching native code or waiting for room that can never
 // exist.
 
+/** What decides whether a request can run at all. */
+export type Room = Pick<Runner, "vocabSize" | "maxPositions" | "positionsPerBlock" | "numBlocks">;
+
 /** The longest prompt plus output that the model and the pool can hold. */
-export function maxModelLen(runner: Runner): number {
+export function maxModelLen(runner: Room): number {
   return Math.min(runner.maxPositions, runner.numBlocks * runner.positionsPerBlock);
 }
 
 /** Why this request cannot run, or null. */
-export function refusal(request: GenerateRequest, runner: Runner): string | null {
+export function refusal(request: GenerateRequest, runner: Room): string | null {
   const { promptTokenIds, sampling, legalSets } = request;
   if (sampling.maxTokens < 1) return `maxTokens must be at least 1, got ${sampling.maxTokens}`;
   if (promptTokenIds.length === 0) return "the prompt is empty";

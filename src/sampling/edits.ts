@@ -28,11 +28,21 @@ export class LogitEdits {
     this.#thinking?.note(id);
   }
 
+  /** The token that must come next, since the thought is over its budget, if the grammar allows it; null = any. */
+  get forcedId(): number | null {
+    return this.#thinking?.forcedId ?? null;
+  }
+
+  /** The last tokens of the bad words that one more token would complete. */
+  wordEnds(output: readonly number[]): number[] {
+    return this.#params.badWords.filter((word) => completes(word, output)).map((word) => word.at(-1)!);
+  }
+
   /** Edits the logits of the position after `output`. Returns whether it changed anything. */
   apply(row: LogitRow, output: readonly number[]): boolean {
     const { values } = row;
-    const { badWords, minTokens, minTokensMask, logitBias } = this.#params;
-    const forced = this.#thinking?.forcedId ?? null;
+    const { minTokens, minTokensMask, logitBias } = this.#params;
+    const forced = this.forcedId;
     if (forced !== null && values[forced]! > Number.NEGATIVE_INFINITY) {
       row.allowOnly(tokenSet([forced], row.vocabSize));
       return true;
@@ -46,9 +56,7 @@ export class LogitEdits {
       row.allowOnly(this.#allowed);
       edited = true;
     }
-    for (const word of badWords) {
-      if (completes(word, output)) forbid(word[word.length - 1]!);
-    }
+    for (const id of this.wordEnds(output)) forbid(id);
     if (output.length < minTokens) for (const id of minTokensMask) forbid(id);
     for (const [id, bias] of logitBias) {
       values[id]! += bias;

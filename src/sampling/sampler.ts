@@ -17,7 +17,7 @@ import type { SampledToken } from "./token-logprobs.ts";
 import { survivorFloor } from "./truncate.ts";
 
 /** Temperatures below this are greedy. */
-const GREEDY_BELOW = 1e-5;
+export const GREEDY_BELOW = 1e-5;
 
 export class SequenceSampler {
   readonly #params: SamplingParams;
@@ -36,6 +36,17 @@ export class SequenceSampler {
   /** The tokens chosen so far. */
   get outputTokens(): readonly number[] {
     return this.#output;
+  }
+
+  /** What edits the next position, and only it: see LogitEdits. */
+  get nextEdits(): { forcedId: number | null; wordEnds: number[] } {
+    return { forcedId: this.#edits.forcedId, wordEnds: this.#edits.wordEnds(this.#output) };
+  }
+
+  /** Appends a token that was chosen elsewhere. */
+  note(id: number): void {
+    this.#output.push(id);
+    this.#edits.note(id);
   }
 
   /**
@@ -59,8 +70,7 @@ export class SequenceSampler {
       row.scan();
     }
     const logprobs = k === null ? null : tokenLogprobs(row, id, named ?? k);
-    this.#output.push(id);
-    this.#edits.note(id);
+    this.note(id);
     return { id, logprobs };
   }
 

@@ -11,7 +11,7 @@ import type {
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
 import { EngineClient } from "../../src/engine/thread/engine-client.ts";
-import { EngineLoop, type ModelHost } from "../../src/engine/thread/engine-loop.ts";
+import { EngineLoop, type Loop, type LoopParts, type ModelHost } from "../../src/engine/thread/engine-loop.ts";
 import type { AdapterInfo } from "../../src/model/lora/adapter-host.ts";
 
 export interface InProcessOptions {
@@ -23,18 +23,24 @@ export interface InProcessOptions {
 export class InProcessEngine implements Engine {
   readonly info: ModelInfo;
   readonly #client: EngineClient;
-  readonly #loop: EngineLoop;
+  readonly #loop: Loop;
   readonly #cells = new StatCells();
   #crashed = false;
 
-  constructor(model: ModelHost, options: InProcessOptions = {}) {
+  /** `model`: what runs, or what makes another loop. */
+  constructor(model: ModelHost | ((parts: LoopParts) => Loop), options: InProcessOptions = {}) {
     const onCrash = (error: unknown): void => {
       this.#crashed = true;
       this.#client.failAll(`the engine failed: ${error instanceof Error ? error.message : String(error)}`);
       this.#client.close();
     };
-    const deliver: ConstructorParameters<typeof EngineLoop>[3] = (event) => this.#client.receive(event);
-    this.#loop = new EngineLoop(model, schedulingOptions(options.scheduling ?? {}), this.#cells, deliver, onCrash);
+    const parts: LoopParts = {
+      options: schedulingOptions(options.scheduling ?? {}),
+      stats: this.#cells,
+      deliver: (event) => this.#client.receive(event),
+      onCrash,
+    };
+    this.#loop = typeof model === "function" ? model(parts) : new EngineLoop(model, parts);
     this.#client = new EngineClient(
       (command) => this.#loop.send(command),
       options.onFault ?? ((error) => process.emitWarning(error)),

@@ -19,7 +19,11 @@ afterAll(() => fakes.remove());
 async function startThreads(options: WorkerModelOptions, maxInFlight = 8) {
   const model = () => ({ module: fakes.url("worker-model.ts"), options });
   const start = async (name: string) =>
-    new LocalReplica(name, await WorkerEngine.start({ model, backoffMs: 20, onFault: () => {} }), maxInFlight);
+    new LocalReplica(
+      name,
+      await WorkerEngine.start({ model, pausesMs: [20, 40, 80, 160, 320], onFault: () => {} }),
+      maxInFlight,
+    );
   const fleet = await startFleet([await start("engine 0"), await start("engine 1")], { queueTimeoutMs: 60_000 });
   opened.push(fleet.engine);
   return fleet.engine;

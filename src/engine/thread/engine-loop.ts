@@ -13,8 +13,30 @@ import type { SchedulingOptions } from "../scheduling.ts";
 import type { StatCells } from "../stats.ts";
 import type { CallResult, Command, Event, LoadedAdapter } from "./engine-client.ts";
 
+// What the engine thread runs: the loop below, or one that hands the steps to another process (gpu/gpu-loop.ts).
+
+export interface Loop {
+  readonly info: ModelInfo;
+  send(command: Command): void;
+  loadAdapter(folder: string): Promise<AdapterInfo>;
+  unloadAdapter(version: string): Promise<void>;
+  /** Ends everything without further output and frees the model. */
+  close(): Promise<void>;
+}
+
+export interface LoopParts {
+  options: SchedulingOptions;
+  stats: StatCells;
+  deliver: (event: Event) => void;
+  /** Called when the loop itself fails. It delivers nothing after that. */
+  onCrash: (error: unknown) => void;
+}
+
+/** The export of a module with a loop of its own. `options` went through structured clone. */
+export type CreateLoop = (options: unknown, parts: LoopParts) => Promise<Loop>;
+
 // What a model module gives the engine thread. The worker's start message names the module, which exports
-// `createRunner`. The ONNX runner and the tests' fakes use the same entry.
+// `createRunner` or `createLoop`. The ONNX runner and the tests' fakes use the same entry.
 
 export interface ModelHost {
   runner: Runner;
@@ -60,7 +82,7 @@ export async function reloadAdapters(
   }
 }
 
-export class EngineLoop {
+export class EngineLoop implements Loop {
   readonly info: ModelInfo;
   readonly #model: ModelHost;
   readonly #engine: StepEngine;
@@ -73,14 +95,7 @@ export class EngineLoop {
   #closed = false;
   readonly #onCrash: (error: unknown) => void;
 
-  /** `onCrash`: called when the loop itself fails, which is a bug. It delivers nothing after that. */
-  constructor(
-    model: ModelHost,
-    options: SchedulingOptions,
-    stats: StatCells,
-    deliver: (event: Event) => void,
-    onCrash: (error: unknown) => void,
-  ) {
+  constructor(model: ModelHost, { options, stats, deliver, onCrash }: LoopParts) {
     const { runner } = model;
     const adapters = model.adapters ?? null;
     const onFault = (error: unknown): void => deliver({ type: "fault", error: toError(error) });
@@ -129,7 +144,6 @@ export class EngineLoop {
     });
   }
 
-  /** Ends everything without further output and frees the model. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lastRun;
@@ -174,10 +188,11 @@ export class EngineLoop {
         this.#engine.abort(command.handle);
         break;
       case "loadAdapter":
-        this.#answer(command.call, this.loadAdapter(command.folder));
+        answer(this.#deliver, command.call, this.loadAdapter(command.folder));
         break;
       case "unloadAdapter":
-        this.#answer(
+        answer(
+          this.#deliver,
           command.call,
           this.unloadAdapter(command.version).then(() => null),
         );
@@ -185,14 +200,6 @@ export class EngineLoop {
       default:
         command satisfies never;
     }
-  }
-
-  #answer(call: number, work: Promise<AdapterInfo | null>): void {
-    const reply = (result: CallResult): void => this.#deliver({ type: "reply", call, result });
-    work.then(
-      (adapter) => reply({ ok: true, adapter }),
-      (error: unknown) => reply({ ok: false, error: toError(error), kind: kindOf(error) }),
-    );
   }
 
   #queueBetweenSteps<T>(work: () => Promise<T>): Promise<T> {
@@ -203,11 +210,20 @@ export class EngineLoop {
   }
 }
 
+/** Answers a command of the client when the work is done. */
+export function answer(deliver: (event: Event) => void, call: number, work: Promise<AdapterInfo | null>): void {
+  const reply = (result: CallResult): void => deliver({ type: "reply", call, result });
+  work.then(
+    (adapter) => reply({ ok: true, adapter }),
+    (error: unknown) => reply({ ok: false, error: toError(error), kind: kindOf(error) }),
+  );
+}
+
 function takeAll<T>(list: T[]): T[] {
   return list.splice(0);
 }
 
-function toError(error: unknown): Error {
+export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 async function start(options: WorkerModelOptions = {}, rest: Partial<WorkerEngineOptions> = {}): Promise<WorkerEngine> {
   const model = () => ({ module: fakes.url("worker-model.ts"), options });
-  const engine = await WorkerEngine.start({ model, backoffMs: 5, onFault: () => {}, ...rest });
+  const engine = await WorkerEngine.start({ model, pausesMs: [5, 10, 20, 40, 80], onFault: () => {}, ...rest });
   engines.push(engine);
   return engine;
 }
@@ -161,7 +161,7 @@ describe("WorkerEngine", () => {
       {},
       {
         model: () => ({ module, options: starts++ === 0 ? {} : { refuse: "the file is gone" } }),
-        maxRestarts: 3,
+        pausesMs: [5, 10, 20],
         onFault: (error) => void faults.push(error.message),
       },
     );
@@ -184,7 +184,7 @@ describe("WorkerEngine", () => {
   it("does not start without its model, and says why", async () => {
     await expect(start({ refuse: "config.json is missing" })).rejects.toThrow("config.json is missing");
     const model = () => ({ module: "data:text/javascript,export const x = 1", options: {} });
-    await expect(start({}, { model })).rejects.toThrow("does not export createRunner");
+    await expect(start({}, { model })).rejects.toThrow("exports neither createRunner nor createLoop");
   });
 
   it("survives a storm of 1,000 aborted requests and answers the next one", async () => {

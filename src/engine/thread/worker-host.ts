@@ -24,15 +24,16 @@ export interface WorkerEngineOptions {
   scheduling?: Partial<SchedulingOptions>;
   /** Called when the thread dies, when a restart fails, and for errors of no request; default: a process warning. */
   onFault?: (error: Error) => void;
-  /** Restarts in a row before the engine gives up. A thread that lives for a minute resets the count. */
-  maxRestarts?: number;
-  /** Pause before the first restart. It doubles with each. */
-  backoffMs?: number;
+  /** Pauses before restarts in a row. A thread that lives for a minute begins again with the first. */
+  pausesMs?: readonly number[];
+  /** Pause before each restart after those; null = the engine gives up. */
+  laterMs?: number | null;
   /** How long a step may go on after `close`. Then the thread ends as soon as the model's current run does. */
   closeMs?: number;
 }
 
 const STABLE_MS = 60_000;
+const PAUSES_MS = [200, 400, 800, 1600, 3200];
 /** When to terminate a thread that does not end itself. Terminating it inside the runtime would abort the process. */
 const STUCK_MS = 60_000;
 
@@ -56,7 +57,7 @@ export class WorkerEngine implements Engine {
 
   private constructor(options: WorkerEngineOptions) {
     const onFault = options.onFault ?? ((error: Error) => process.emitWarning(error));
-    this.#options = { scheduling: {}, maxRestarts: 5, backoffMs: 200, closeMs: 5_000, ...options, onFault };
+    this.#options = { scheduling: {}, pausesMs: PAUSES_MS, laterMs: null, closeMs: 5_000, ...options, onFault };
     this.#scheduling = schedulingOptions(this.#options.scheduling);
     this.#client = new EngineClient((command) => this.#send(command), onFault);
   }
@@ -109,7 +110,8 @@ export class WorkerEngine implements Engine {
   }
 
   healthy(): boolean {
-    return this.#state === "up" || this.#state === "restarting";
+    const isPassing = this.#restarts <= this.#options.pausesMs.length;
+    return this.#state === "up" || (this.#state === "restarting" && isPassing);
   }
 
   async close(): Promise<void> {
@@ -185,9 +187,12 @@ export class WorkerEngine implements Engine {
   }
 
   async #restart(): Promise<void> {
-    const { maxRestarts, backoffMs, onFault } = this.#options;
-    while (this.#restarts < maxRestarts) {
-      await delay(backoffMs * 2 ** this.#restarts++);
+    const { pausesMs, laterMs, onFault } = this.#options;
+    while (true) {
+      const pause = pausesMs[this.#restarts] ?? laterMs;
+      if (pause === null) break;
+      this.#restarts++;
+      await delay(pause);
       if (this.#closed) return;
       try {
         await this.#launch();
@@ -197,7 +202,7 @@ export class WorkerEngine implements Engine {
         onFault(error as Error);
       }
     }
-    const reason = `the engine thread died and could not be restarted in ${maxRestarts} attempts`;
+    const reason = `the engine thread died and could not be restarted in ${pausesMs.length} attempts`;
     this.#state = "dead";
     this.#backlog = [];
     this.#client.failAll(reason);

@@ -55,6 +55,11 @@ export class SafetensorsFile {
     return entry;
   }
 
+  /** Where the tensor's bytes begin in the file. */
+  offsetOf(name: string): number {
+    return this.#dataStart + this.entry(name).begin;
+  }
+
   /** The values of an F32, F16 or BF16 tensor, row-major. */
   read(name: string): Float32Array {
     const values = new Float32Array(this.entry(name).elements);
@@ -68,7 +73,7 @@ export class SafetensorsFile {
     if (first + values.length > entry.elements) {
       throw new Error(`tensor "${name}" has ${entry.elements} values, asked for ${first + values.length}`);
     }
-    const start = this.#dataStart + entry.begin;
+    const start = this.offsetOf(name);
     let bad: number;
     switch (entry.dtype) {
       case "F32":
@@ -91,7 +96,7 @@ export class SafetensorsFile {
   readBytes(name: string): Uint8Array {
     const entry = this.entry(name);
     const bytes = new Uint8Array(entry.byteLength);
-    this.#file.readAt(this.#dataStart + entry.begin, bytes);
+    this.#file.readAt(this.offsetOf(name), bytes);
     return bytes;
   }
 

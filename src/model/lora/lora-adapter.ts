@@ -32,6 +32,11 @@ export interface LoraAdapter extends Readonly<LoraContent> {
   scale: number;
 }
 
+/** Factor on what the pairs add. */
+export function loraScale({ rank, alpha, rankStabilised }: Omit<LoraContent, "layers">): number {
+  return rankStabilised ? alpha / Math.sqrt(rank) : alpha / rank;
+}
+
 /** Completes an adapter; the arrays must not change afterwards. Throws RangeError if it does not fit the model. */
 export function createAdapter(config: ModelConfig, content: LoraContent): LoraAdapter {
   const { rank, alpha, layers } = content;
@@ -40,7 +45,7 @@ export function createAdapter(config: ModelConfig, content: LoraContent): LoraAd
   if (layers.length !== config.numLayers) {
     throw new RangeError(`the adapter is for ${layers.length} layers, the model has ${config.numLayers}`);
   }
-  const scale = content.rankStabilised ? alpha / Math.sqrt(rank) : alpha / rank;
+  const scale = loraScale(content);
   const hash = createHash("sha256").update(`lora ${rank} ${scale}\n`);
   for (const { layer, name, pair } of eachPair(layers)) {
     const [outSize, inSize] = linearShape(config, name);

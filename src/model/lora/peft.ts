@@ -2,7 +2,7 @@
 // write. Loading checks every tensor against the model. Saving is atomic and durable: the folder appears complete or
 // not at all, and is on the disk when the call returns.
 
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { syncFolder, temporaryBeside, writeNewFile } from "../../system/files.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-file.ts";
@@ -12,7 +12,7 @@ import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { encodeSafetensors, type TensorToWrite } from "../checkpoint/safetensors-writer.ts";
 import { familyNamed } from "../families/registry.ts";
 import { type LinearName, mapsOf } from "../families/tensor-names.ts";
-import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair } from "./lora-adapter.ts";
+import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair, loraScale } from "./lora-adapter.ts";
 import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
 
 const WEIGHTS_NAME = "adapter_model.safetensors";
@@ -42,6 +42,43 @@ export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
   } catch (cause) {
     if (cause instanceof RangeError) throw new CheckpointError(path, cause.message, { cause });
     throw cause;
+  } finally {
+    file.close();
+  }
+}
+
+/** Where an adapter's factors are, for a program that reads them itself. Its file must not change meanwhile. */
+export interface PeftPlaces {
+  /** Factor on what the pairs add. */
+  scale: number;
+  file: { path: string; bytes: number; mtimeNs: string };
+  /** `a` is [rank, in], `b` is [out, rank]. */
+  tensors: {
+    layer: number;
+    name: LinearName;
+    factor: "a" | "b";
+    dtype: string;
+    shape: readonly number[];
+    /** Bytes from the start of the file. */
+    offset: number;
+  }[];
+}
+
+/** Reads no weights: `loadPeft` has checked them. */
+export function locatePeft(folder: string, config: ModelConfig): PeftPlaces {
+  const { rank, alpha, rankStabilised } = readPeftConfig(folder, familyNamed(config.family).names.transposed);
+  const path = resolve(folder, WEIGHTS_NAME);
+  const { size, mtimeNs } = statSync(path, { bigint: true });
+  const file = SafetensorsFile.open(path);
+  try {
+    const tensors = [...file.tensors.values()].map((entry) => {
+      const key = parseKey(entry.name, config);
+      if (key === null) throw new CheckpointError(path, `tensor "${entry.name}" is none of this model's LoRA weights`);
+      const { layer, name, factor } = key;
+      return { layer, name, factor, dtype: entry.dtype, shape: entry.shape, offset: file.offsetOf(entry.name) };
+    });
+    const scale = loraScale({ rank, alpha, rankStabilised });
+    return { scale, file: { path, bytes: Number(size), mtimeNs: String(mtimeNs) }, tensors };
   } finally {
     file.close();
   }

@@ -11,7 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linesOf } from "../../json/json.ts";
 import { childEnvironment } from "../../system/child-environment.ts";
-import { type FromTrainer, howItEnded, LastWords, type ToTrainer, type TrainerProcess } from "./trainer-process.ts";
+import { howItEnded, LastWords } from "../../system/last-words.ts";
+import type { FromTrainer, ToTrainer, TrainerProcess } from "./trainer-process.ts";
 
 // How server and trainer prove to each other that they know a secret, without sending it: each answers the other's random
 // challenge. trainer/flywheel_trainer/channel.py is the other side.
@@ -160,10 +161,13 @@ export class CommandProcess implements TrainerProcess {
     child.on("exit", (code, killedBy) => {
       this.#signal("SIGKILL"); // what it left behind
       // its last words follow, unless something in a session of its own keeps its output open
-      setTimeout(() => this.#end(this.#words.error(this.#reason ?? howItEnded(code, killedBy))), LAST_MS).unref();
+      setTimeout(
+        () => this.#end(this.#words.error(this.#reason ?? howItEnded("the trainer process", code, killedBy))),
+        LAST_MS,
+      ).unref();
     });
     child.on("close", (code, killedBy) => {
-      this.#end(this.#words.error(this.#reason ?? howItEnded(code, killedBy)));
+      this.#end(this.#words.error(this.#reason ?? howItEnded("the trainer process", code, killedBy)));
     });
     child.on("error", (cause) => this.#end(new Error(`the trainer could not be started: ${cause.message}`, { cause })));
   }

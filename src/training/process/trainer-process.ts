@@ -2,6 +2,7 @@
 
 import { type ChildProcess, fork } from "node:child_process";
 import { childEnvironment } from "../../system/child-environment.ts";
+import { howItEnded, LastWords } from "../../system/last-words.ts";
 import type {
   LimitsTask,
   PassResult,
@@ -49,32 +50,7 @@ export interface TrainerProcess {
   kill(): Promise<void>;
 }
 
-const LAST_WORDS_LENGTH = 2_000;
-
-/** Keeps the end of what a process wrote, for the log if it dies. */
-export class LastWords {
-  #text = "";
-
-  add(chunk: Buffer): void {
-    this.#text = (this.#text + chunk.toString()).slice(-LAST_WORDS_LENGTH);
-  }
-
-  clear(): void {
-    this.#text = "";
-  }
-
-  /** Clients see the message, so what the process wrote is only its cause. */
-  error(message: string): Error {
-    const words = this.#text.trim();
-    return words === ""
-      ? new Error(message)
-      : new Error(`${message}; the server's log has its last words`, { cause: words });
-  }
-}
-
-export function howItEnded(code: number | null, killedBy: NodeJS.Signals | null): string {
-  return `the trainer process ${killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`}`;
-}
+const NAME = "the trainer process";
 
 // A trainer process made by `fork`: a script of ours that gets its messages over the IPC channel. It ends with its
 // parent, because the channel closes.
@@ -99,10 +75,8 @@ export class ForkedProcess implements TrainerProcess {
         this.onEnd?.(error);
       };
       // not "exit": its last output may arrive after that
-      this.#child.on("close", (code, killedBy) => end(this.#words.error(howItEnded(code, killedBy))));
-      this.#child.on("error", (cause) =>
-        end(new Error(`the trainer process could not be used: ${cause.message}`, { cause })),
-      );
+      this.#child.on("close", (code, killedBy) => end(this.#words.error(howItEnded(NAME, code, killedBy))));
+      this.#child.on("error", (cause) => end(new Error(`${NAME} could not be used: ${cause.message}`, { cause })));
     });
   }
 
