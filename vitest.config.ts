@@ -19,7 +19,7 @@ const SYSTEM = [
   "test/gguf/**/*.test.ts",
   "src/store/postgres/*.test.ts",
   "src/api/http/streams.stalled-reader.test.ts",
-  "src/app/embedded-engine.test.ts",
+  "src/app/{embedded-engine,gpu-engine}.test.ts",
   "src/training/process/*.test.ts",
 ];
 

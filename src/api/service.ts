@@ -75,7 +75,7 @@ export interface ModelFacts {
   parameters: number | null;
   layers: number | null;
   hiddenSize: number | null;
-  weightType: WeightType | null;
+  weightType: WeightType | "bfloat16" | null;
   /** CPU threads of the engine. */
   threads: number | null;
 }

@@ -24,9 +24,11 @@ import { type ReasoningStyle, reasoningStyle } from "../text/reasoning.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
 import { blockOfLinks, createEmbeddedEngines, DEFAULT_WEIGHT_TYPE, parameterCount } from "./embedded-engine.ts";
+import { createGpuEngine } from "./gpu-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
+import { torchDtype } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
 
 // What a worker without engines has instead of one. It knows the model, so that jobs can be prepared, and runs nothing:
@@ -90,6 +92,9 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
 
 async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
   const isRemote = config.engineUrl.length > 0;
+  if (isRemote && config.device !== "cpu") {
+    throw new OperatorError(`--device ${config.device} is for an engine of this server; leave out --engine-url`);
+  }
   if (isRemote && config.dataParallelSize !== 1) {
     throw new OperatorError("--data-parallel-size is for embedded engines; repeat --engine-url for several others");
   }
@@ -121,7 +126,9 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
       ? await connectEngines(config, { folder, model, fleet, log })
       : config.role === "worker"
         ? withoutEngine(config, { folder, model: own })
-        : await embedded(config, { folder, model: own, fleet, log, tokenizer: text.tokenizer, adaptersToCome });
+        : await (config.device === "cpu" ? embedded : onGpu)(config, {
+            ...{ folder, model: own, fleet, log, tokenizer: text.tokenizer, adaptersToCome },
+          });
   return {
     engine,
     text,
@@ -174,6 +181,19 @@ async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEn
   return { engine, checkpoint: { folder, weightType } };
 }
 
+async function onGpu(config: Config, { folder, model, fleet, log, tokenizer }: EmbeddedParts): Promise<StartedEngine> {
+  const { device, python } = config;
+  log.info("starting the GPU engine", { folder, device, python, dtype: torchDtype(config) });
+  const engine = await createGpuEngine(config, {
+    folder,
+    model,
+    vocabulary: tokenVocabulary(tokenizer, model.vocabSize, REPLY_MARKERS),
+    fleet: { ...fleet, readAdapter: (adapter) => readAdapter(adapter, model) },
+  });
+  // Not rounded: the trainers compute with the weights as they are stored.
+  return { engine, checkpoint: { folder, weightType: "float32" } };
+}
+
 /** What the engines of other servers are, as far as training asks. */
 function withoutEngine(config: Config, { folder, model }: { folder: string; model: ModelConfig }): StartedEngine {
   const engine = idleEngine({
@@ -194,7 +214,8 @@ function factsOf(config: Config, folder: string, model: ModelConfig): ModelFacts
     parameters: parameterCount(folder),
     layers: model.numLayers,
     hiddenSize: model.hiddenSize,
-    weightType: config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype,
+    weightType:
+      config.device !== "cpu" ? torchDtype(config) : config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype,
     threads: config.threads ?? usableCores(),
   };
 }

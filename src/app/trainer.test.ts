@@ -21,4 +21,6 @@ it("knows when sampler and trainer round differently", () => {
   expect(roundsOtherwise(config({ trainer: "torch", trainerDtype: "float32" }))).toBe(false);
   expect(roundsOtherwise(config({ trainer: "torch", engineUrl: ["http://127.0.0.1:9"] }))).toBe(false);
   expect(roundsOtherwise(config({ trainer: "onnx" }))).toBe(false);
+  expect(roundsOtherwise(config({ trainer: "torch", device: "cuda" }))).toBe(false);
+  expect(roundsOtherwise(config({ trainer: "torch", device: "cuda", trainerDtype: "float32" }))).toBe(true);
 });

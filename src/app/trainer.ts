@@ -114,7 +114,13 @@ export function trainedWeights(
   return trainerDtype;
 }
 
-/** Whether the embedded engine samples from other weights than the torch trainer trains: float32 against bfloat16. */
-export function roundsOtherwise({ trainer, trainerDtype, engineUrl }: Config): boolean {
-  return trainer === "torch" && engineUrl.length === 0 && trainerDtype !== "float32";
+/** What PyTorch computes with to sample: weights, cache and products. */
+export function torchDtype({ device, dtype }: Pick<Config, "device" | "dtype">): "bfloat16" | "float32" {
+  return device === "cuda" && dtype === "auto" ? "bfloat16" : "float32";
+}
+
+/** Whether the engine of this server samples from other weights than the torch trainer trains: float32 against bfloat16. */
+export function roundsOtherwise(config: Config): boolean {
+  const { trainer, trainerDtype, engineUrl } = config;
+  return trainer === "torch" && engineUrl.length === 0 && trainerDtype !== torchDtype(config);
 }

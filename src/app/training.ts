@@ -19,7 +19,7 @@ import type { RecordBound } from "../training/records/records.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
 import { openStepFolders } from "./storage.ts";
-import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
+import { createTrainer, roundsOtherwise, torchDtype, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
 
 // Says every few seconds, in the store, that this server is there, and what others may want to know of it.
@@ -76,10 +76,8 @@ export const createTraining: CreateExtension = async (service, store) => {
   const trainer = createTrainer(config, log);
   const weights = checkpoint && trainedWeights(config, checkpoint);
   if (roundsOtherwise(config)) {
-    log.warn("sampler and trainer round differently: give --trainer-dtype float32", {
-      sampler: "float32",
-      trainer: weights,
-    });
+    const sampler = torchDtype(config);
+    log.warn(`sampler and trainer round differently: give --trainer-dtype ${sampler}`, { sampler, trainer: weights });
   }
   const base = checkpoint && {
     name: name!,

@@ -111,9 +111,16 @@ export function flag(group: OptionGroup, initial: boolean, help: string) {
   return option<boolean>(group, initial, help, parse, { placeholder: null });
 }
 
-export function oneOf<const T extends string>(group: OptionGroup, choices: readonly T[], initial: T, help: string) {
+/** `hidden`: a choice that is not shown. */
+export function oneOf<const T extends string>(
+  group: OptionGroup,
+  choices: readonly T[],
+  initial: T,
+  help: string,
+  hidden?: T,
+) {
   const parse = (raw: unknown): T => {
-    if (!choices.includes(raw as T)) throw new Error(`must be one of ${choices.join(", ")}`);
+    if (raw !== hidden && !choices.includes(raw as T)) throw new Error(`must be one of ${choices.join(", ")}`);
     return raw as T;
   };
   return option<T>(group, initial, help, parse, { placeholder: choices.join("|") });

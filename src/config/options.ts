@@ -138,11 +138,27 @@ export const OPTIONS = {
     "How many replies of /v1/responses each workspace keeps: BYTES, DAYS (30d) or both. The least recently used go first. 0 keeps none.",
   ),
 
+  device: oneOf<"cpu" | "cuda" | "cpu-torch">(
+    "Engine",
+    ["cpu", "cuda"],
+    "cpu",
+    "Where the model runs. cuda: on one GPU, in a Python process of this server's (docs/guides/one-gpu.md). Tested with torch on the processor, never run on a GPU.",
+    // The Python process without a GPU, for tests.
+    "cpu-torch",
+  ),
+  python: text("Engine", "python3", "Python with PyTorch for --device cuda: 3.11 or newer.", { placeholder: "PATH" }),
+  gpuMemory: integer(
+    "Engine",
+    null,
+    "Memory that --device cuda may take on the GPU, for example 24GB. Default: 90 % of what is free at the start.",
+    { min: 1 },
+    { placeholder: "BYTES" },
+  ),
   dtype: oneOf(
     "Engine",
     ["auto", "float32", "int8", "int4"],
     "auto",
-    "Type of the weights in linear layers. auto means int8.",
+    "Type of the weights in linear layers. auto means int8, and bfloat16 with --device cuda.",
   ),
   maxModelLen: integer(
     "Engine",

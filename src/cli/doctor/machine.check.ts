@@ -15,6 +15,7 @@ import { PACKAGE_VERSION } from "../../system/package.ts";
 import { bytesText, isOlder } from "../../system/text.ts";
 import { contextText, memoryText } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
+import { checkGpu } from "./gpu.check.ts";
 import { checkServer } from "./server.check.ts";
 
 // Checks of what a server takes from its machine: room on the disk, and cores. `flywheel status` shows the same findings.
@@ -118,6 +119,10 @@ async function* checkModel(config: Config): AsyncGenerator<Finding> {
         : { folder: cached.snapshot };
     const plan = await memoryPlan(folder, config);
     yield ok("model", `${config.model} (${plan.family}) in ${folder}`);
+    if (config.device !== "cpu") {
+      yield* checkGpu(config, plan.parameters);
+      return;
+    }
     yield ok("context", contextText(plan));
     const seen = memoryText(plan);
     yield fits(plan) ? ok("memory", seen) : warning("memory", seen, "See `flywheel serve --estimate`.");

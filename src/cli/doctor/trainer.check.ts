@@ -6,7 +6,7 @@ import { totalmem } from "node:os";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 import { DEFAULT_WEIGHT_TYPE } from "../../app/embedded-engine.ts";
-import { createTrainer, pythonPath, roundsOtherwise, trainedWeights } from "../../app/trainer.ts";
+import { createTrainer, pythonPath, roundsOtherwise, torchDtype, trainedWeights } from "../../app/trainer.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { createLog } from "../../observe/log.ts";
@@ -220,7 +220,8 @@ async function* checkEnvironment(config: Config, folder: string): AsyncGenerator
 /** The server's own rule, in its own words. */
 function weightsFinding(config: Config): Finding {
   const isRemote = config.engineUrl.length > 0;
-  const weightType = config.dtype === "auto" ? (isRemote ? "float32" : DEFAULT_WEIGHT_TYPE) : config.dtype;
+  const weightType =
+    config.dtype === "auto" ? (isRemote || config.device !== "cpu" ? "float32" : DEFAULT_WEIGHT_TYPE) : config.dtype;
   try {
     trainedWeights(config, { folder: "", weightType });
   } catch (error) {
@@ -228,8 +229,9 @@ function weightsFinding(config: Config): Finding {
     return wrong("weights", `the engine serves ${weightType}, the trainer ${config.trainerDtype}`, error.message);
   }
   if (roundsOtherwise(config)) {
-    const advice = "Give --trainer-dtype float32, so that sampler and trainer compute the same numbers.";
-    return warning("weights", `the engine serves float32, the trainer ${config.trainerDtype}`, advice);
+    const served = torchDtype(config);
+    const advice = `Give --trainer-dtype ${served}, so that sampler and trainer compute the same numbers.`;
+    return warning("weights", `the engine serves ${served}, the trainer ${config.trainerDtype}`, advice);
   }
   return ok("weights", `the trainer computes with ${config.trainerDtype}`);
 }
