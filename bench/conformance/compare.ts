@@ -1,8 +1,7 @@
 // Whether two replies to the same request say the same. Ids, times and fingerprints may differ, and log-probabilities by a
 // little; so may how a stream is cut into chunks. Keys that only newer servers send are left out.
-import type { Reply } from "./recording.ts";
+import type { Json, Reply } from "./recording.ts";
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };
 
 /** Worst last: a reply is judged by its worst difference. */

@@ -1,7 +1,8 @@
 // One recorded exchange with another server, and replaying its request against this one.
 import { readFileSync } from "node:fs";
 import { parseExactJson, writeExactJson } from "../../src/json/exact-json.ts";
-import type { Json } from "./compare.ts";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export interface Reply {
   status: number;

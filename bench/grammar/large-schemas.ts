@@ -1,7 +1,5 @@
 // Schemas that are large in one way each, with texts to follow: what tools generate from tables, catalogues and unions.
 
-import type { SchemaCase } from "./suites.ts";
-
 type Json = Readonly<Record<string, unknown>>;
 
 interface Large {
@@ -158,13 +156,13 @@ function words(i: number): string {
 
 export const LARGE_NAMES: readonly string[] = Object.keys(LARGE);
 
-export function largeCase(id: string): SchemaCase {
+export function largeCase(id: string) {
   const { schema, valid, invalid } = LARGE[id]!();
   const instances = [
     ...valid.map((value) => ({ text: spaced(value), valid: true })),
     ...invalid.map((value) => ({ text: spaced(value), valid: false })),
   ];
-  return { suite: "large", id, schema: JSON.stringify(schema), instances };
+  return { id, schema: JSON.stringify(schema), instances };
 }
 
 /** As Python's json.dumps writes it. */

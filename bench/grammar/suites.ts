@@ -47,7 +47,7 @@ export function suiteFiles(root: string, suite: SuiteName, sample: number | null
 }
 
 export function readCases(root: string, suite: SuiteName, file: string): SchemaCase[] {
-  if (suite === "large") return [largeCase(file)];
+  if (suite === "large") return [{ suite, ...largeCase(file) }];
   const id = file.slice(join(root, FOLDERS[suite]).length + 1);
   const content = readPythonJson(readFileSync(file, "utf8").replace(/^\ufeff/, ""));
   if (suite === "schemastore") return [{ suite, id, schema: content.text, instances: [] }];
