@@ -41,6 +41,7 @@ COPY bin bin
 COPY models/flywheel-mini models/flywheel-mini
 COPY native/prebuilt native/prebuilt
 COPY templates templates
+COPY trainer/flywheel_gpu trainer/flywheel_gpu
 COPY trainer/flywheel_trainer trainer/flywheel_trainer
 COPY trainer/flywheel_trainer_ray.py trainer/
 COPY --from=packages /app/node_modules node_modules
