@@ -182,6 +182,7 @@ inBrowser("conversations", (bench) => {
     await page.getByRole("button", { name: "Settings", exact: true }).click();
     await page.getByLabel("System message").fill(""); // it is more than the context holds
     await ask(page, "say:Done.");
+    await page.getByText("Done.", { exact: true }).waitFor();
     await page.reload();
     await page.getByText("Done.", { exact: true }).waitFor();
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
