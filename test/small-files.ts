@@ -48,7 +48,6 @@ export const SMALL_FILES: Readonly<Record<string, string>> = {
   "sampling/token-logprobs.ts": "contract: what a sampled token reports",
   "sampling/token-set.ts": "a step of the sampler",
   "sampling/truncate.ts": "a step of the sampler",
-  "system/last-words.ts": "a noun: what a child process wrote last",
   "system/package.ts": "a noun: the package on disk",
   "system/text.ts": "a noun: numbers and addresses in words",
   "text/prompt-error.ts": "contract: errors that the API turns into statuses",

@@ -14,8 +14,9 @@ import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../model/checkpoint/model-config.ts";
 import { undescribable } from "../model/describe.ts";
-import { childEnvironment } from "../system/child-environment.ts";
+import { childEnvironment } from "../system/child-process.ts";
 import { compiledEntry } from "../system/package.ts";
+import { isOlder } from "../system/text.ts";
 import { kvCacheBytes, usualContext } from "./embedded-engine.ts";
 import { type GpuHostOptions, PAGE_TOKENS } from "./gpu-host.ts";
 import { pythonPath, torchDtype } from "./trainer.ts";
@@ -107,12 +108,6 @@ export function lacksOf(facts: GpuFacts, onGpu: boolean): Lack[] {
     lack("gpu", `${device.name} has compute capability ${capability}`, advice);
   }
   return lacks;
-}
-
-function isOlder(version: string, oldest: string): boolean {
-  const [found, wanted] = [version, oldest].map((text) => text.split(/[.+]/).map(Number)) as [number[], number[]];
-  for (const [i, number] of wanted.entries()) if (found[i] !== number) return !(found[i]! > number);
-  return false;
 }
 
 // The engine.

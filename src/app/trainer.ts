@@ -8,7 +8,7 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/faults.ts";
 import { isGguf } from "../model/checkpoint/checkpoint-file.ts";
 import type { Log } from "../observe/log.ts";
-import { childEnvironment } from "../system/child-environment.ts";
+import { childEnvironment } from "../system/child-process.ts";
 import { compiledEntry } from "../system/package.ts";
 import { isLoopback } from "../system/text.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "../training/contract.ts";

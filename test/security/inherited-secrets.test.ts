@@ -8,7 +8,7 @@ import { createTrainer } from "../../src/app/trainer.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { OptionName } from "../../src/config/options.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { childEnvironment } from "../../src/system/child-environment.ts";
+import { childEnvironment } from "../../src/system/child-process.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import { MODEL } from "../support/cli-process.ts";
 import { LINUX, needing } from "../support/needs.ts";

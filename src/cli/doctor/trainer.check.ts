@@ -10,7 +10,7 @@ import { createTrainer, pythonPath, roundsOtherwise, torchDtype, trainedWeights 
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/faults.ts";
 import { createLog } from "../../observe/log.ts";
-import { childEnvironment } from "../../system/child-environment.ts";
+import { childEnvironment } from "../../system/child-process.ts";
 import { bytesText, countText, isOlder } from "../../system/text.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 

@@ -9,8 +9,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OperatorError } from "../../errors/faults.ts";
-import { childEnvironment } from "../../system/child-environment.ts";
-import { howItEnded, LastWords } from "../../system/last-words.ts";
+import { childEnvironment, howItEnded, LastWords, signalGroup } from "../../system/child-process.ts";
 import { type ArraysToSend, encodeFrame, type Frame, FrameReader, ProtocolError } from "./frames.ts";
 
 export const PROTOCOL = 2;
@@ -212,11 +211,7 @@ export class GpuProcess {
       this.#finish(this.#reason ?? new Error(`${NAME} was ended before it started`));
       return;
     }
-    try {
-      process.kill(-pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-    }
+    signalGroup(pid, signal);
   }
 
   #finish(error: Error): void {

@@ -43,3 +43,39 @@ export interface AdapterHost {
   /** Slot >= 1 of a loaded version, or null. */
   slotOf(version: string): number | null;
 }
+
+/** Which version is in which slot. Slot 0 is the base model. */
+export class SlotTable {
+  readonly maxLoras: number;
+  readonly maxLoraRank: number;
+  /** Index i holds slot i + 1. */
+  readonly #versions: (string | null)[];
+
+  constructor(maxLoras: number, maxLoraRank: number) {
+    this.maxLoras = maxLoras;
+    this.maxLoraRank = maxLoraRank;
+    this.#versions = new Array<string | null>(maxLoras).fill(null);
+  }
+
+  slotOf(version: string): number | null {
+    const at = this.#versions.indexOf(version);
+    return at === -1 ? null : at + 1;
+  }
+
+  /** A slot for an adapter that has none. Throws AdapterTooLarge or NoAdapterSlot. */
+  freeFor(rank: number): number {
+    if (rank > this.maxLoraRank) {
+      throw new AdapterTooLarge(`the adapter has rank ${rank}, more than --max-lora-rank ${this.maxLoraRank}`);
+    }
+    const free = this.#versions.indexOf(null);
+    if (free === -1) {
+      throw new NoAdapterSlot(`all ${this.maxLoras} adapter slots are in use; raise --max-loras or unload one`);
+    }
+    return free + 1;
+  }
+
+  /** null: the slot is free. */
+  set(slot: number, version: string | null): void {
+    this.#versions[slot - 1] = version;
+  }
+}

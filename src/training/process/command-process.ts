@@ -10,8 +10,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linesOf } from "../../json/json.ts";
-import { childEnvironment } from "../../system/child-environment.ts";
-import { howItEnded, LastWords } from "../../system/last-words.ts";
+import { childEnvironment, howItEnded, LastWords, signalGroup } from "../../system/child-process.ts";
 import type { FromTrainer, ToTrainer, TrainerProcess } from "./trainer-process.ts";
 
 // How server and trainer prove to each other that they know a secret, without sending it: each answers the other's random
@@ -251,11 +250,7 @@ export class CommandProcess implements TrainerProcess {
       this.#end(new Error("the trainer was ended before it started"));
       return;
     }
-    try {
-      process.kill(-pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-    }
+    signalGroup(pid, signal);
   }
 
   #end(error: Error): void {

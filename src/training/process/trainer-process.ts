@@ -1,8 +1,7 @@
 // A process that runs trainer tasks, however it was started and however messages reach it. process-trainer.ts owns it.
 
 import { type ChildProcess, fork } from "node:child_process";
-import { childEnvironment } from "../../system/child-environment.ts";
-import { howItEnded, LastWords } from "../../system/last-words.ts";
+import { childEnvironment, howItEnded, LastWords } from "../../system/child-process.ts";
 import type {
   LimitsTask,
   PassResult,

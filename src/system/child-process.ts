@@ -1,5 +1,8 @@
-// The environment of the processes that compute for this server: trainers, their launchers, their Python. A server's own
-// environment holds keys (of the database, of storage, of the hub) that they have no use for, so they get what is listed.
+// The processes that compute for this server: trainers, their launchers, their Python. What they are given, how they are
+// ended, and what is left of their words.
+
+// Their environment: a server's own holds keys (of the database, of storage, of the hub) that they have no use for, so they
+// get what is listed.
 
 /** A name, or the beginning of one with a * behind it. */
 const PASSED_ON = [
@@ -51,4 +54,41 @@ function fits(name: string, pattern: string): boolean {
   const [text, wanted] = IS_WINDOWS ? [name.toUpperCase(), pattern.toUpperCase()] : [name, pattern];
   if (!wanted.endsWith("*")) return text === wanted;
   return text.startsWith(wanted.slice(0, -1)) && !KEY.test(text);
+}
+
+/** Sends a signal to a process that leads a group of its own, and to all that it started there. Gone already is fine. */
+export function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+const LAST_CHARACTERS = 2_000;
+
+/** The end of what a process wrote, for the log if it dies. Clients see how it ended, and not these words. */
+export class LastWords {
+  #text = "";
+
+  add(chunk: Buffer): void {
+    this.#text = (this.#text + chunk.toString()).slice(-LAST_CHARACTERS);
+  }
+
+  clear(): void {
+    this.#text = "";
+  }
+
+  /** Clients see the message, so what the process wrote is only its cause. */
+  error(message: string): Error {
+    const words = this.#text.trim();
+    return words === ""
+      ? new Error(message)
+      : new Error(`${message}; the server's log has its last words`, { cause: words });
+  }
+}
+
+/** `what`: "the trainer process". */
+export function howItEnded(what: string, code: number | null, killedBy: NodeJS.Signals | null): string {
+  return `${what} ${killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`}`;
 }
